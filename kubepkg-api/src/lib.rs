@@ -1,0 +1,1 @@
+//! The kubepkg resource kinds, their CRDs, digests and names.

@@ -1,0 +1,1 @@
+//! Delivery of components: the Backend trait and its implementations.

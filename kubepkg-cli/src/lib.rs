@@ -1,0 +1,1 @@
+//! The kubepkg command line as a library and a thin binary.

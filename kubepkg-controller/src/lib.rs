@@ -1,0 +1,1 @@
+//! The kubepkg reconcilers: pure decide, thin act.

@@ -1,0 +1,1 @@
+//! Go text/template, Go formatting and the Sprig functions.

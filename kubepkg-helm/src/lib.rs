@@ -1,0 +1,1 @@
+//! A Helm SDK: charts, rendering, releases, server-side apply and readiness.

@@ -1,0 +1,1 @@
+//! The kubepkg operator as a library and a thin binary.

@@ -1,0 +1,3 @@
+//! Thin binary over the library of this crate.
+
+fn main() {}

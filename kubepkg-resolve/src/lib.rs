@@ -1,0 +1,1 @@
+//! Versions, constraints and resolution of packages.

@@ -1,0 +1,1 @@
+//! Fetching charts by location and digest.

@@ -1,0 +1,1 @@
+//! YAML as Kubernetes and Helm read and write it.

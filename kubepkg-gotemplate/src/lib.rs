@@ -1,1 +1,32 @@
 //! Go text/template, Go formatting and the Sprig functions.
+#![deny(missing_docs)]
+
+mod budget;
+mod bytestring;
+mod collection;
+mod context;
+mod env;
+pub mod error;
+mod func;
+pub mod gotype;
+mod object;
+pub mod quote;
+pub mod unicode;
+mod unicode_tables;
+mod value;
+
+pub use budget::{Budget, LimitExceeded};
+pub use bytestring::GoString;
+pub use collection::{Entries, EntriesGuard, GoBytes, List, Map};
+pub use context::Context;
+pub use env::{Env, SeededEnv};
+pub use error::{ExecError, ParseError};
+pub use func::{
+    Callable, FuncClosure, FuncError, FuncPtr, FuncResult, FuncTable, Function, Signature,
+};
+pub use gotype::{Kind, Type};
+pub use object::{Field, Method, Object};
+pub use value::{
+    ComplexKind, FloatKind, FuncValue, IntKind, MAX_VALUE_DEPTH, Sequence, ToJsonError, UintKind,
+    Value,
+};

@@ -10,9 +10,9 @@ pub mod error;
 mod func;
 pub mod gotype;
 mod object;
-pub mod quote;
-pub mod unicode;
-mod unicode_tables;
+mod quote;
+mod rune_tables;
+mod runes;
 mod value;
 
 pub use budget::{Budget, LimitExceeded};
@@ -26,6 +26,7 @@ pub use func::{
 };
 pub use gotype::{Kind, Type};
 pub use object::{Field, Method, Object};
+pub use quote::{InvalidSyntax, quote, unquote};
 pub use value::{
     ComplexKind, FloatKind, FuncValue, IntKind, MAX_VALUE_DEPTH, Sequence, ToJsonError, UintKind,
     Value,

@@ -40,7 +40,7 @@ fn push_escaped(out: &mut String, c: char, delimiter: char) {
         '\r' => out.push_str("\\r"),
         '\t' => out.push_str("\\t"),
         '\u{b}' => out.push_str("\\v"),
-        c if crate::unicode::is_print(c) => out.push(c),
+        c if crate::runes::is_print(c) => out.push(c),
         c => {
             let code = u32::from(c);
             let _ = if code < 0x20 || code == 0x7f {
@@ -130,7 +130,7 @@ fn replace_invalid(inner: &[u8], plain: Vec<u8>) -> Vec<u8> {
             rest = tail;
             continue;
         }
-        let (c, width) = crate::unicode::decode(rest);
+        let (c, width) = crate::runes::decode(rest);
         let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
         out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         rest = rest.get(width.max(1)..).unwrap_or_default();
@@ -207,7 +207,7 @@ pub fn unquote_char(literal: &[u8]) -> Result<(i64, &[u8]), InvalidSyntax> {
             Ok((code, tail))
         }
         Some(_) => {
-            let (c, width) = crate::unicode::decode(text);
+            let (c, width) = crate::runes::decode(text);
             let code = i64::from(u32::from(c.unwrap_or(char::REPLACEMENT_CHARACTER)));
             Ok((code, text.get(width.max(1)..).unwrap_or_default()))
         }

@@ -394,7 +394,7 @@ pub enum ToJsonError {
 
 /// How deep lists and maps may nest before functions that walk a whole value refuse it. Go would
 /// end with a stack overflow on a map that contains itself; every walk here stops at this depth.
-pub const MAX_VALUE_DEPTH: usize = 1_000;
+pub const MAX_VALUE_DEPTH: usize = 500;
 
 impl Value {
     /// The value as Go's `encoding/json` would encode it. Integral floats become JSON integers.

@@ -1,7 +1,7 @@
 //! The little of Unicode that the template language needs: classes of code points and decoding of
 //! bytes that may not be UTF-8. Source: packages `unicode` and `unicode/utf8` of Go 1.26.
 
-use crate::unicode_tables::{DIGIT, GRAPHIC_SPACE, LETTER, PRINT};
+use crate::rune_tables::{DIGIT, GRAPHIC_SPACE, LETTER, PRINT};
 
 fn contains(table: &[(u32, u32)], c: char) -> bool {
     let code = u32::from(c);

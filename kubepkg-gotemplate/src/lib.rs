@@ -7,12 +7,16 @@ mod collection;
 mod context;
 mod env;
 pub mod error;
+pub mod fmt;
 mod func;
 pub mod gotype;
 mod object;
 mod quote;
 mod rune_tables;
 mod runes;
+mod strconv;
+pub mod time;
+mod unicode;
 mod value;
 
 pub use budget::{Budget, LimitExceeded};

@@ -1,5 +1,27 @@
-//! Clusters for tests and demonstrations, started on loopback.
+#![doc = include_str!("../README.md")]
+#![deny(missing_docs)]
 
+mod assets;
+mod audit;
 pub mod chart_server;
+mod error;
+mod fate;
+mod folder;
+mod identity;
+mod keeper;
+mod kubelet;
+mod options;
+mod plane;
+mod pods;
+mod process;
 
+pub use assets::Assets;
+pub use audit::{AuditLog, Mark, Request, Requests};
 pub use chart_server::{ChartServer, ChartServerBuilder, ChartServerError, Fault};
+pub use error::{Result, SandboxError};
+pub use fate::{FATE_ANNOTATION, Fate, READY_AFTER_ANNOTATION};
+pub use identity::Identity;
+pub use kubelet::NODE;
+pub use options::{Controllers, Options};
+pub use plane::{ControlPlane, PLANE_VARIABLE};
+pub use pods::{FateRule, Pods};

@@ -1,0 +1,12 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "tests"
+)]
+//! The sandbox on the real programs.
+
+mod identities;
+mod lifetime;
+mod pods;

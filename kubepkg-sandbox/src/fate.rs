@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -206,103 +206,34 @@ fn state(pod: &Pod) -> State {
 
 /// The status of a state, as a merge patch for the `status` subresource.
 fn status(pod: &Pod, state: State, place: &Place, now: Timestamp) -> Value {
-    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let condition = |kind: &str, ok: bool, reason: Option<&str>| {
-        let status = if ok { "True" } else { "False" };
-        json!({"type": kind, "status": status, "reason": reason, "lastTransitionTime": time})
-    };
+    let time = rfc3339(now);
     if state == State::Unschedulable {
-        let mut scheduled = condition("PodScheduled", false, Some("Unschedulable"));
-        if let Some(fields) = scheduled.as_object_mut() {
-            let message = "0/1 nodes are available: 1 node(s) didn't match Pod's node selector.";
-            fields.insert("message".to_owned(), message.into());
-        }
-        return patch(pod, &json!({"phase": "Pending", "conditions": [scheduled]}));
+        let condition = json!({
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+            "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node selector.",
+            "lastTransitionTime": time,
+        });
+        return patch(pod, &json!({"phase": "Pending", "conditions": [condition]}));
     }
-
-    let started = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.start_time.as_ref());
-    let start_time = started.map_or_else(
-        || time.clone(),
-        |start| start.0.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-    );
-    let ready = state == State::Ready;
-    let reason = match state {
-        State::Ready => None,
-        State::Succeeded => Some("PodCompleted"),
-        State::Failed => Some("PodFailed"),
-        _ => Some("ContainersNotReady"),
+    let old = pod.status.as_ref();
+    let started = old
+        .and_then(|status| status.start_time.as_ref())
+        .map(|start| start.0);
+    let times = Times {
+        started: rfc3339(started.unwrap_or(now)),
+        now: time,
     };
-    let mut conditions = vec![
-        condition("PodScheduled", true, None),
-        condition("PodReadyToStartContainers", state != State::PullError, None),
-        condition("Initialized", true, None),
-        condition("ContainersReady", ready, reason),
-        condition("Ready", ready, reason),
-    ];
     let spec = pod.spec.clone().unwrap_or_default();
-    for gate in spec.readiness_gates.iter().flatten() {
-        conditions.push(condition(&gate.condition_type, ready, reason));
-    }
-    let terminated = |code: i32, reason: &str| json!({"exitCode": code, "reason": reason, "startedAt": start_time, "finishedAt": time});
-    let running = json!({"running": {"startedAt": start_time}});
-    let container = |name: &str, image: Option<&str>| {
-        let image = image.unwrap_or_default();
-        let (state, last, restarts) = match state {
-            State::Succeeded => (
-                json!({"terminated": terminated(0, "Completed")}),
-                json!({}),
-                0,
-            ),
-            State::Failed => (json!({"terminated": terminated(1, "Error")}), json!({}), 0),
-            State::CrashLoop => (
-                json!({"waiting": {
-                    "reason": "CrashLoopBackOff",
-                    "message": "back-off 5m0s restarting failed container",
-                }}),
-                json!({"terminated": terminated(1, "Error")}),
-                5,
-            ),
-            State::PullError => (
-                json!({"waiting": {
-                    "reason": "ImagePullBackOff",
-                    "message": format!("Back-off pulling image \"{image}\""),
-                }}),
-                json!({}),
-                0,
-            ),
-            _ => (running.clone(), json!({}), 0),
-        };
-        json!({
-            "name": name, "image": image, "imageID": "", "ready": ready,
-            "started": matches!(state.get("running"), Some(_)),
-            "restartCount": restarts, "state": state, "lastState": last,
-        })
-    };
     let containers: Vec<Value> = spec
         .containers
         .iter()
-        .map(|c| container(&c.name, c.image.as_deref()))
+        .map(|container| times.container(container, state))
         .collect();
     let init: Vec<Value> = spec
         .init_containers
         .iter()
         .flatten()
-        .map(|c| {
-            // A restartable init container is a sidecar and goes on.
-            let sidecar = c.restart_policy.as_deref() == Some("Always");
-            let state = if sidecar && reason != Some("PodCompleted") {
-                running.clone()
-            } else {
-                json!({"terminated": terminated(0, "Completed")})
-            };
-            json!({
-                "name": c.name, "image": c.image.as_deref().unwrap_or_default(), "imageID": "",
-                "ready": true, "started": sidecar, "restartCount": 0, "state": state,
-            })
-        })
+        .map(|container| times.init_container(container, state))
         .collect();
     let phase = match state {
         State::Succeeded => "Succeeded",
@@ -310,17 +241,12 @@ fn status(pod: &Pod, state: State, place: &Place, now: Timestamp) -> Value {
         State::PullError => "Pending",
         _ => "Running",
     };
-    let ip = if spec.host_network == Some(true) {
-        place.host_ip
-    } else {
-        place.pod_ip.as_str()
-    };
     let mut status = json!({
         "phase": phase,
-        "startTime": start_time,
+        "startTime": times.started,
         "hostIP": place.host_ip,
         "hostIPs": [{"ip": place.host_ip}],
-        "conditions": conditions,
+        "conditions": times.conditions(&spec, state),
         "containerStatuses": containers,
         "initContainerStatuses": init,
     });
@@ -328,15 +254,110 @@ fn status(pod: &Pod, state: State, place: &Place, now: Timestamp) -> Value {
         && let Some(fields) = status.as_object_mut()
     {
         // The address of the first status stays.
-        let kept = pod
-            .status
-            .as_ref()
-            .and_then(|status| status.pod_ip.as_deref());
-        let ip = kept.unwrap_or(ip);
+        let kept = old.and_then(|status| status.pod_ip.as_deref());
+        let host_network = spec.host_network == Some(true);
+        let new = if host_network {
+            place.host_ip
+        } else {
+            place.pod_ip.as_str()
+        };
+        let ip = kept.unwrap_or(new);
         fields.insert("podIP".to_owned(), ip.into());
         fields.insert("podIPs".to_owned(), json!([{"ip": ip}]));
     }
     patch(pod, &status)
+}
+
+fn rfc3339(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The two times that a status names: when the pod started, and now.
+struct Times {
+    started: String,
+    now: String,
+}
+
+impl Times {
+    fn conditions(&self, spec: &PodSpec, state: State) -> Vec<Value> {
+        let ready = state == State::Ready;
+        let reason = match state {
+            State::Ready => None,
+            State::Succeeded => Some("PodCompleted"),
+            State::Failed => Some("PodFailed"),
+            _ => Some("ContainersNotReady"),
+        };
+        let condition = |kind: &str, ok: bool, reason: Option<&str>| {
+            let status = if ok { "True" } else { "False" };
+            json!({
+                "type": kind, "status": status, "reason": reason, "lastTransitionTime": self.now,
+            })
+        };
+        let mut conditions = vec![
+            condition("PodScheduled", true, None),
+            condition("PodReadyToStartContainers", state != State::PullError, None),
+            condition("Initialized", true, None),
+            condition("ContainersReady", ready, reason),
+            condition("Ready", ready, reason),
+        ];
+        for gate in spec.readiness_gates.iter().flatten() {
+            conditions.push(condition(&gate.condition_type, ready, reason));
+        }
+        conditions
+    }
+
+    fn container(&self, container: &Container, state: State) -> Value {
+        let image = container.image.as_deref().unwrap_or_default();
+        let (current, last, restarts) = match state {
+            State::Succeeded => (self.terminated(0), json!({}), 0),
+            State::Failed => (self.terminated(1), json!({}), 0),
+            State::CrashLoop => {
+                let message = "back-off 5m0s restarting failed container";
+                (waiting("CrashLoopBackOff", message), self.terminated(1), 5)
+            }
+            State::PullError => {
+                let message = format!("Back-off pulling image \"{image}\"");
+                (waiting("ImagePullBackOff", &message), json!({}), 0)
+            }
+            _ => (self.running(), json!({}), 0),
+        };
+        json!({
+            "name": container.name, "image": image, "imageID": "",
+            "ready": state == State::Ready, "started": current.get("running").is_some(),
+            "restartCount": restarts, "state": current, "lastState": last,
+        })
+    }
+
+    fn init_container(&self, container: &Container, state: State) -> Value {
+        // A restartable init container is a sidecar and goes on until the pod ends.
+        let sidecar = container.restart_policy.as_deref() == Some("Always");
+        let over = matches!(state, State::Succeeded | State::Failed);
+        let current = if sidecar && !over {
+            self.running()
+        } else {
+            self.terminated(0)
+        };
+        json!({
+            "name": container.name, "image": container.image.as_deref().unwrap_or_default(),
+            "imageID": "", "ready": true, "started": sidecar && !over, "restartCount": 0,
+            "state": current,
+        })
+    }
+
+    fn running(&self) -> Value {
+        json!({"running": {"startedAt": self.started}})
+    }
+
+    fn terminated(&self, code: i32) -> Value {
+        json!({"terminated": {
+            "exitCode": code, "reason": if code == 0 { "Completed" } else { "Error" },
+            "startedAt": self.started, "finishedAt": self.now,
+        }})
+    }
+}
+
+fn waiting(reason: &str, message: &str) -> Value {
+    json!({"waiting": {"reason": reason, "message": message}})
 }
 
 /// The uid makes the server refuse a patch that was meant for an earlier pod of the same name.

@@ -153,13 +153,16 @@ impl Folder {
             .chain([CONTROLLERS_USER, KUBELET_USER])
             .map(|user| (user.to_owned(), token(&secret, user)))
             .collect();
-        let mut csv = String::new();
-        for (user, token) in &tokens {
-            csv.push_str(&format!(
-                "{token},\"{user}\",\"{user}\",\"system:masters\"\n"
-            ));
-        }
-        self.write("tokens.csv", &csv)?;
+        let lines: Vec<String> = tokens
+            .iter()
+            .map(|(user, token)| {
+                format!(
+                    "{token},\"{user}\",\"{user}\",\"system:masters\"
+"
+                )
+            })
+            .collect();
+        self.write("tokens.csv", &lines.concat())?;
 
         let level = if options.audit_bodies {
             "Request"
@@ -257,11 +260,17 @@ fn token(secret: &str, user: &str) -> String {
         .chain_update(secret)
         .chain_update(user)
         .finalize();
-    let mut text = String::with_capacity(2 * digest.len());
-    for byte in digest {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+    hex(&digest)
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        for nibble in [byte >> 4, byte & 15] {
+            text.extend(char::from_digit(u32::from(nibble), 16));
+        }
+        text
+    })
 }
 
 /// Removes folders whose owner is gone. Never fails: garbage is no reason not to start.

@@ -154,7 +154,7 @@ impl Default for Options {
             audit_bodies: false,
             api_server_flags: Vec::new(),
             folder: None,
-            ready_within: Duration::from_secs(60),
+            ready_within: Duration::from_mins(1),
         }
     }
 }

@@ -274,11 +274,7 @@ impl ControlPlane {
             .as_nanos();
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let digest = Sha256::digest(format!("{}/{time}/{count}", std::process::id()));
-        let suffix: String = digest
-            .iter()
-            .take(5)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let suffix = folder::hex(digest.get(..5).unwrap_or_default());
         format!("{prefix}-{suffix}")
     }
 

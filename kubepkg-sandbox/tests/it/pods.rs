@@ -50,7 +50,7 @@ async fn wait_for<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut answer: impl FnMut() -> F,
 ) -> T {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     loop {
         if let Some(found) = answer().await {
             return found;

@@ -1,0 +1,123 @@
+//! The files of a chart archive (`.tgz`), checked before anything is made of them.
+//!
+//! The checks and their order are Helm's: the first path segment is cut off whatever it is, then absolute
+//! paths, `..` and drive letters are refused. Beyond Helm, links, devices and pipes are refused (Helm reads
+//! them as empty files, which hides a manipulated archive), and the number of entries is bounded.
+
+use std::io::{self, Read};
+
+use flate2::bufread::GzDecoder;
+
+use super::load::{LoadedFile, load_files, without_mark};
+use super::{Chart, ChartError, ChartLimits};
+use crate::go::path::clean;
+
+impl Chart {
+    /// Loads the chart in the bytes of an archive.
+    ///
+    /// # Errors
+    /// [`ChartError`] when the bytes are no archive, an entry is refused, the archive passes `limits`, or the
+    /// files are no valid chart.
+    pub fn load_archive(bytes: &[u8], limits: &ChartLimits) -> Result<Self, ChartError> {
+        load_files(read(bytes, limits)?, limits, 0)
+    }
+}
+
+pub(super) fn read(bytes: &[u8], limits: &ChartLimits) -> Result<Vec<LoadedFile>, ChartError> {
+    check_gzip_header(bytes)?;
+    // What decompresses is bounded as a whole: file contents, their padding and headers.
+    let ceiling = limits.max_bytes.saturating_mul(2).saturating_add(1024 * (limits.max_files as u64 + 2));
+    let mut archive = tar::Archive::new(GzDecoder::new(bytes).take(ceiling));
+    let mut files = Vec::new();
+    let mut left = limits.max_bytes;
+    let too_large = || ChartError::TooLarge { limit: limits.max_bytes };
+    for (count, entry) in archive.entries().map_err(corrupt)?.enumerate() {
+        if count >= limits.max_files {
+            return Err(ChartError::TooManyFiles { limit: limits.max_files });
+        }
+        let mut entry = entry.map_err(corrupt)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let kind = entry.header().entry_type();
+        if kind.is_dir() || name.ends_with('/') || kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
+            continue;
+        }
+        let inner = checked_name(&name)?;
+        refuse_special(&name, kind)?;
+        if entry.size() > left {
+            return Err(too_large());
+        }
+        let size = entry.size();
+        let mut data = Vec::new();
+        entry.by_ref().take(left).read_to_end(&mut data).map_err(corrupt)?;
+        left -= data.len() as u64;
+        if left == 0 {
+            return Err(too_large());
+        }
+        if (data.len() as u64) < size {
+            return Err(ChartError::Corrupt { message: "unexpected EOF".into() });
+        }
+        files.push(LoadedFile { name: inner, data: without_mark(&data).into() });
+    }
+    if files.is_empty() {
+        return Err(ChartError::EmptyArchive);
+    }
+    Ok(files)
+}
+
+/// The path inside the chart, or why it is refused.
+fn checked_name(entry: &str) -> Result<String, ChartError> {
+    let delimiter = if entry.contains('\\') { '\\' } else { '/' };
+    let (first, rest) = entry.split_once(delimiter).unwrap_or((entry, ""));
+    let inner = rest.replace(delimiter, "/");
+    let entry = entry.to_owned();
+    if inner.starts_with('/') {
+        return Err(ChartError::AbsolutePath { entry });
+    }
+    let inner = clean(&inner);
+    if inner == "." {
+        return Err(ChartError::OutsideBase { entry });
+    }
+    if inner.starts_with("..") {
+        return Err(ChartError::ParentReference { entry });
+    }
+    if let [letter, b':', b'/', ..] = inner.as_bytes()
+        && letter.is_ascii_alphabetic()
+    {
+        return Err(ChartError::DriveLetter { entry });
+    }
+    if first == "Chart.yaml" {
+        return Err(ChartError::ChartYamlNotInBase { entry });
+    }
+    Ok(inner)
+}
+
+fn refuse_special(entry: &str, kind: tar::EntryType) -> Result<(), ChartError> {
+    let kind = match kind {
+        tar::EntryType::Symlink => "symbolic link",
+        tar::EntryType::Link => "hard link",
+        tar::EntryType::Char | tar::EntryType::Block => "device",
+        tar::EntryType::Fifo => "pipe",
+        _ => return Ok(()),
+    };
+    Err(ChartError::SpecialEntry { entry: entry.to_owned(), kind })
+}
+
+fn check_gzip_header(bytes: &[u8]) -> Result<(), ChartError> {
+    let corrupt = |message: &str| Err(ChartError::Corrupt { message: message.into() });
+    match bytes {
+        [] => corrupt("EOF"),
+        bytes if bytes.len() < 10 => corrupt("unexpected EOF"),
+        [0x1f, 0x8b, 8, ..] => Ok(()),
+        _ => corrupt("gzip: invalid header"),
+    }
+}
+
+/// Words for broken bytes, Go's where the cause is the same.
+fn corrupt(error: io::Error) -> ChartError {
+    let message = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "unexpected EOF".to_owned(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => "gzip: invalid checksum".to_owned(),
+        _ => "archive/tar: invalid tar header".to_owned(),
+    };
+    ChartError::Corrupt { message }
+}

@@ -1,0 +1,100 @@
+//! `Chart.yaml`, `requirements.yaml` and lock files into their fields.
+
+use serde_json::Value;
+
+use super::{ChartError, Lock, Metadata};
+use crate::go::decode::{GoField, GoStruct, GoType, decode_yaml};
+
+const fn text(json: &'static str) -> GoField {
+    GoField { json, ty: &GoType::Text }
+}
+
+static TEXTS: GoType = GoType::Slice(&GoType::Text);
+static ANYS: GoType = GoType::Slice(&GoType::Any);
+static TEXT_MAP: GoType = GoType::Map(&GoType::Text);
+static MAINTAINER: GoType = GoType::Struct(&GoStruct {
+    name: "Maintainer",
+    printed: "v2.Maintainer",
+    fields: &[text("name"), text("email"), text("url")],
+});
+static MAINTAINERS: GoType = GoType::Slice(&GoType::Pointer(&MAINTAINER));
+static DEPENDENCY: GoType = GoType::Struct(&GoStruct {
+    name: "Dependency",
+    printed: "v2.Dependency",
+    fields: &[
+        text("name"),
+        text("version"),
+        text("repository"),
+        text("condition"),
+        GoField { json: "tags", ty: &TEXTS },
+        GoField { json: "enabled", ty: &GoType::Bool },
+        GoField { json: "import-values", ty: &ANYS },
+        text("alias"),
+    ],
+});
+static DEPENDENCIES: GoType = GoType::Slice(&GoType::Pointer(&DEPENDENCY));
+static METADATA: GoType = GoType::Struct(&GoStruct {
+    name: "Metadata",
+    printed: "v2.Metadata",
+    fields: &[
+        text("name"),
+        text("home"),
+        GoField { json: "sources", ty: &TEXTS },
+        text("version"),
+        text("description"),
+        GoField { json: "keywords", ty: &TEXTS },
+        GoField { json: "maintainers", ty: &MAINTAINERS },
+        text("icon"),
+        text("apiVersion"),
+        text("condition"),
+        text("tags"),
+        text("appVersion"),
+        GoField { json: "deprecated", ty: &GoType::Bool },
+        GoField { json: "annotations", ty: &TEXT_MAP },
+        text("kubeVersion"),
+        GoField { json: "dependencies", ty: &DEPENDENCIES },
+        text("type"),
+    ],
+});
+static LOCK: GoType = GoType::Struct(&GoStruct {
+    name: "Lock",
+    printed: "v2.Lock",
+    fields: &[
+        GoField { json: "generated", ty: &GoType::Time },
+        text("digest"),
+        GoField { json: "dependencies", ty: &DEPENDENCIES },
+    ],
+});
+
+impl Metadata {
+    /// Reads the text of `Chart.yaml`, without validating it.
+    ///
+    /// # Errors
+    /// The text that Go's decoder gives when the file is no YAML or a field has the wrong type.
+    pub fn from_yaml(text: &[u8]) -> Result<Self, ChartError> {
+        let mut metadata = Self::default();
+        metadata.read_over("Chart.yaml", text)?;
+        Ok(metadata)
+    }
+
+    /// Reads `text` over what is already there: a key of the text replaces, others stay. This is how
+    /// `requirements.yaml` of a v1 chart joins `Chart.yaml`.
+    pub(crate) fn read_over(&mut self, file: &'static str, text: &[u8]) -> Result<(), ChartError> {
+        let load = |message: String| ChartError::File { file, message };
+        let Some(read) = decode_yaml(text, &METADATA).map_err(load)? else { return Ok(()) };
+        let mut merged = serde_json::to_value(&*self).map_err(|error| load(error.to_string()))?;
+        if let (Value::Object(into), Value::Object(from)) = (&mut merged, read) {
+            into.extend(from);
+        }
+        *self = serde_json::from_value(merged).map_err(|error| load(error.to_string()))?;
+        Ok(())
+    }
+}
+
+impl Lock {
+    pub(crate) fn from_yaml(file: &'static str, text: &[u8]) -> Result<Option<Self>, ChartError> {
+        let load = |message: String| ChartError::File { file, message };
+        let Some(read) = decode_yaml(text, &LOCK).map_err(load)? else { return Ok(None) };
+        serde_json::from_value(read).map(Some).map_err(|error| load(error.to_string()))
+    }
+}

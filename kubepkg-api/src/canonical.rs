@@ -24,7 +24,10 @@ pub struct CanonicalError(#[from] serde_json::Error);
 /// [`CanonicalError`] for a value that JSON cannot hold.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
     let mut bytes = Vec::with_capacity(256);
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, GoFormatter))?;
+    value.serialize(&mut serde_json::Serializer::with_formatter(
+        &mut bytes,
+        GoFormatter,
+    ))?;
     Ok(bytes)
 }
 
@@ -39,7 +42,11 @@ pub fn digest<T: Serialize + ?Sized>(value: &T) -> Result<Digest, CanonicalError
 struct GoFormatter;
 
 impl Formatter for GoFormatter {
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
             let (before, special) = rest.split_at(at);
@@ -53,7 +60,11 @@ impl Formatter for GoFormatter {
         writer.write_all(rest.as_bytes())
     }
 
-    fn write_char_escape<W: ?Sized + io::Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+    fn write_char_escape<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
         CompactFormatter.write_char_escape(writer, escape)
     }
 
@@ -62,7 +73,9 @@ impl Formatter for GoFormatter {
         if size != 0.0 && !(1e-6..1e21).contains(&size) {
             let text = format!("{value:e}");
             return match text.split_once('e') {
-                Some((digits, exponent)) if !exponent.starts_with('-') => write!(writer, "{digits}e+{exponent}"),
+                Some((digits, exponent)) if !exponent.starts_with('-') => {
+                    write!(writer, "{digits}e+{exponent}")
+                }
                 _ => writer.write_all(text.as_bytes()),
             };
         }
@@ -83,9 +96,18 @@ mod tests {
     /// By the documentation of Go's `json.Marshal`: HTML escaping, sorted keys, ES6 numbers.
     #[test]
     fn strings_are_escaped_as_go_does() {
-        assert_eq!(text(&json!(">=1.0.0 <2.0.0 & \u{2028}\u{2029}")), r#""\u003e=1.0.0 \u003c2.0.0 \u0026 \u2028\u2029""#);
-        assert_eq!(text(&json!("\"\\\n\r\t\u{1}\u{7f}ä")), "\"\\\"\\\\\\n\\r\\t\\u0001\u{7f}ä\"");
-        assert_eq!(text(&json!({ "b": 1, "a": { "<": null } })), r#"{"a":{"\u003c":null},"b":1}"#);
+        assert_eq!(
+            text(&json!(">=1.0.0 <2.0.0 & \u{2028}\u{2029}")),
+            r#""\u003e=1.0.0 \u003c2.0.0 \u0026 \u2028\u2029""#
+        );
+        assert_eq!(
+            text(&json!("\"\\\n\r\t\u{1}\u{7f}ä")),
+            "\"\\\"\\\\\\n\\r\\t\\u0001\u{7f}ä\""
+        );
+        assert_eq!(
+            text(&json!({ "b": 1, "a": { "<": null } })),
+            r#"{"a":{"\u003c":null},"b":1}"#
+        );
     }
 
     #[test]
@@ -97,7 +119,7 @@ mod tests {
             (json!(1e20), "100000000000000000000"),
             (json!(1e21), "1e+21"),
             (json!(1.5e-7), "1.5e-7"),
-            (json!(0.000001), "0.000001"),
+            (json!(1e-6), "0.000001"),
             (json!(0.0), "0"),
             (json!(u64::MAX), "18446744073709551615"),
         ] {

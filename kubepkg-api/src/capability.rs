@@ -47,7 +47,9 @@ impl Capability {
     /// # Errors
     /// [`InvalidCapability`] when the text has neither form.
     pub fn new(text: &str) -> Result<Self, InvalidCapability> {
-        let invalid = || InvalidCapability { text: text.to_owned() };
+        let invalid = || InvalidCapability {
+            text: text.to_owned(),
+        };
         if text.len() > Self::MAX_LEN || !CAPABILITY_RULE.matches(text) {
             return Err(invalid());
         }
@@ -55,7 +57,10 @@ impl Capability {
             return Ok(Self::Plain(text.to_owned()));
         };
         let (group, version) = api.split_once('/').ok_or_else(invalid)?;
-        Ok(Self::Api(GroupVersion { group: group.to_owned(), version: version.to_owned() }))
+        Ok(Self::Api(GroupVersion {
+            group: group.to_owned(),
+            version: version.to_owned(),
+        }))
     }
 
     /// The group version, for a capability that the API server can provide.
@@ -96,18 +101,35 @@ mod tests {
 
     #[test]
     fn plain_words_and_served_apis() {
-        assert_eq!(Capability::new("ingress").unwrap(), Capability::Plain("ingress".into()));
+        assert_eq!(
+            Capability::new("ingress").unwrap(),
+            Capability::Plain("ingress".into())
+        );
         let api = Capability::new("api:cert-manager.io/v1").unwrap();
         assert_eq!(
             api.api().unwrap(),
-            &GroupVersion { group: "cert-manager.io".into(), version: "v1".into() }
+            &GroupVersion {
+                group: "cert-manager.io".into(),
+                version: "v1".into()
+            }
         );
         assert_eq!(api.to_string(), "api:cert-manager.io/v1");
     }
 
     #[test]
     fn refuses_other_forms() {
-        for bad in ["", "a b", "api:", "api:v1", "api:/v1", "api:x/", "api:x/1", ">=1.0", "x@1", &"a".repeat(254)] {
+        for bad in [
+            "",
+            "a b",
+            "api:",
+            "api:v1",
+            "api:/v1",
+            "api:x/",
+            "api:x/1",
+            ">=1.0",
+            "x@1",
+            &"a".repeat(254),
+        ] {
             assert_eq!(Capability::new(bad).unwrap_err().text, bad, "{bad:?}");
         }
     }

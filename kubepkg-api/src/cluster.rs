@@ -44,7 +44,11 @@ pub struct SecretKeyRef {
 impl SecretKeyRef {
     /// The key, [`DEFAULT_KUBECONFIG_KEY`] when none is set.
     pub fn key(&self) -> &str {
-        if self.key.is_empty() { DEFAULT_KUBECONFIG_KEY } else { &self.key }
+        if self.key.is_empty() {
+            DEFAULT_KUBECONFIG_KEY
+        } else {
+            &self.key
+        }
     }
 }
 

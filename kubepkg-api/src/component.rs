@@ -13,8 +13,10 @@ use crate::schema::{Rule, rules};
 use crate::serial::is_false;
 
 /// A chart has one origin.
-pub const ONE_CHART_RULE: Rule =
-    Rule { rule: "has(self.path) != has(self.chart)", message: "set exactly one of path and chart" };
+pub const ONE_CHART_RULE: Rule = Rule {
+    rule: "has(self.path) != has(self.chart)",
+    message: "set exactly one of path and chart",
+};
 /// A published chart is used as is.
 pub const TREE_ONLY_RULE: Rule = Rule {
     rule: "!has(self.chart) || (!has(self.libraries) && !has(self.valuesFiles))",
@@ -79,14 +81,24 @@ impl ChartRef {
     /// # Errors
     /// [`InvalidDigest`] when the text is not a digest.
     pub fn pinned(&self) -> Result<Option<Digest>, InvalidDigest> {
-        if self.digest.is_empty() { Ok(None) } else { Digest::new(&self.digest).map(Some) }
+        if self.digest.is_empty() {
+            Ok(None)
+        } else {
+            Digest::new(&self.digest).map(Some)
+        }
     }
 }
 
 impl std::fmt::Display for ChartRef {
     /// `<repository>/<name> <version>`, for messages.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{} {}", self.repository.trim_end_matches('/'), self.name, self.version)
+        write!(
+            f,
+            "{}/{} {}",
+            self.repository.trim_end_matches('/'),
+            self.name,
+            self.version
+        )
     }
 }
 
@@ -201,7 +213,11 @@ pub struct ReadyWhen {
 impl ReadyWhen {
     /// The status that the condition must have.
     pub fn wanted_status(&self) -> &str {
-        if self.status.is_empty() { "True" } else { &self.status }
+        if self.status.is_empty() {
+            "True"
+        } else {
+            &self.status
+        }
     }
 }
 
@@ -209,12 +225,18 @@ impl Component {
     /// The name of the release this component makes; `None` for a component that is never installed.
     pub fn release_name(&self) -> Option<&str> {
         let install = self.install.as_ref()?;
-        Some(if install.release_name.is_empty() { &self.name } else { &install.release_name })
+        Some(if install.release_name.is_empty() {
+            &self.name
+        } else {
+            &install.release_name
+        })
     }
 
     /// Whether the component runs as a pre-upgrade hook.
     pub fn is_hook(&self) -> bool {
-        self.install.as_ref().is_some_and(|install| install.phase == Some(InstallPhase::PreUpgrade))
+        self.install
+            .as_ref()
+            .is_some_and(|install| install.phase == Some(InstallPhase::PreUpgrade))
     }
 }
 
@@ -253,7 +275,10 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(component.release_name(), Some("c"));
-        assert_eq!(component.install.unwrap().ready_when[0].wanted_status(), "True");
+        assert_eq!(
+            component.install.unwrap().ready_when[0].wanted_status(),
+            "True"
+        );
         assert_eq!(Component::default().release_name(), None);
     }
 
@@ -265,8 +290,18 @@ mod tests {
             version: "v1.16.2".into(),
             digest: String::new(),
         };
-        assert_eq!(chart.to_string(), "https://charts.jetstack.io/cert-manager v1.16.2");
+        assert_eq!(
+            chart.to_string(),
+            "https://charts.jetstack.io/cert-manager v1.16.2"
+        );
         assert_eq!(chart.pinned(), Ok(None));
-        assert!(ChartRef { digest: "sha256:1".into(), ..chart }.pinned().is_err());
+        assert!(
+            ChartRef {
+                digest: "sha256:1".into(),
+                ..chart
+            }
+            .pinned()
+            .is_err()
+        );
     }
 }

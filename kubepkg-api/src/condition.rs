@@ -49,8 +49,9 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
 
 /// Whether the condition holds and speaks of this generation of the object.
 pub fn is_true_for(conditions: &[Condition], type_: &str, generation: i64) -> bool {
-    find(conditions, type_)
-        .is_some_and(|condition| condition.status == "True" && condition.observed_generation == Some(generation))
+    find(conditions, type_).is_some_and(|condition| {
+        condition.status == "True" && condition.observed_generation == Some(generation)
+    })
 }
 
 /// Sets a condition. Returns whether anything but the time changed, that is, whether it is worth writing.
@@ -73,7 +74,10 @@ pub fn set(
         observed_generation: Some(generation),
         last_transition_time: Time(now),
     };
-    let Some(existing) = conditions.iter_mut().find(|condition| condition.type_ == type_) else {
+    let Some(existing) = conditions
+        .iter_mut()
+        .find(|condition| condition.type_ == type_)
+    else {
         conditions.push(wanted);
         return true;
     };
@@ -82,7 +86,10 @@ pub fn set(
     } else {
         wanted.last_transition_time.clone()
     };
-    let wanted = Condition { last_transition_time, ..wanted };
+    let wanted = Condition {
+        last_transition_time,
+        ..wanted
+    };
     let changed = *existing != wanted;
     *existing = wanted;
     changed
@@ -115,11 +122,35 @@ mod tests {
     #[test]
     fn the_time_changes_with_the_status_only() {
         let mut conditions = Vec::new();
-        assert!(set(&mut conditions, READY, Status::False, "Progressing", "a", 1, at(1)));
-        assert!(set(&mut conditions, READY, Status::False, "UpgradeFailed", "b", 2, at(2)));
+        assert!(set(
+            &mut conditions,
+            READY,
+            Status::False,
+            "Progressing",
+            "a",
+            1,
+            at(1)
+        ));
+        assert!(set(
+            &mut conditions,
+            READY,
+            Status::False,
+            "UpgradeFailed",
+            "b",
+            2,
+            at(2)
+        ));
         assert_eq!(conditions[0].last_transition_time, Time(at(1)));
         assert_eq!(conditions[0].observed_generation, Some(2));
-        assert!(set(&mut conditions, READY, true.into(), "ReconciliationSucceeded", "c", 2, at(3)));
+        assert!(set(
+            &mut conditions,
+            READY,
+            true.into(),
+            "ReconciliationSucceeded",
+            "c",
+            2,
+            at(3)
+        ));
         assert_eq!(conditions[0].last_transition_time, Time(at(3)));
         assert!(is_true_for(&conditions, READY, 2));
         assert!(!is_true_for(&conditions, READY, 3));
@@ -130,7 +161,15 @@ mod tests {
         let mut conditions = Vec::new();
         set(&mut conditions, READY, Status::Unknown, "R", "m", 1, at(1));
         let before = conditions.clone();
-        assert!(!set(&mut conditions, READY, Status::Unknown, "R", "m", 1, at(9)));
+        assert!(!set(
+            &mut conditions,
+            READY,
+            Status::Unknown,
+            "R",
+            "m",
+            1,
+            at(9)
+        ));
         assert_eq!(conditions, before);
         assert!(remove(&mut conditions, READY));
         assert!(!remove(&mut conditions, READY));
@@ -139,7 +178,15 @@ mod tests {
     #[test]
     fn long_messages_are_cut_between_characters() {
         let mut conditions = Vec::new();
-        set(&mut conditions, READY, Status::False, "R", &"ä".repeat(MAX_MESSAGE), 1, at(1));
+        set(
+            &mut conditions,
+            READY,
+            Status::False,
+            "R",
+            &"ä".repeat(MAX_MESSAGE),
+            1,
+            at(1),
+        );
         assert_eq!(conditions[0].message.len(), MAX_MESSAGE);
         let odd = format!("a{}", "ä".repeat(MAX_MESSAGE));
         set(&mut conditions, READY, Status::False, "R", &odd, 1, at(1));

@@ -5,9 +5,10 @@
 //! everything there is), and have a status subresource.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceColumnDefinition, CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
-    CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
-    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
+    CustomResourceColumnDefinition, CustomResourceConversion, CustomResourceDefinition,
+    CustomResourceDefinitionNames, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
+    CustomResourceSubresourceStatus, CustomResourceSubresources, CustomResourceValidation,
+    JSONSchemaProps,
 };
 use kube::core::ObjectMeta;
 use schemars::JsonSchema;
@@ -16,7 +17,9 @@ use serde_json::{Value, json};
 use crate::group::{ApiGroup, DEPRECATED_VERSIONS, VERSION};
 use crate::kind::Kind;
 use crate::schema::{Rule, normalise, rules, structural};
-use crate::{Cluster, Package, PackageRevision, PackageSet, PackageSource, Repository, package, revision};
+use crate::{
+    Cluster, Package, PackageRevision, PackageSet, PackageSource, Repository, package, revision,
+};
 
 /// The category of all kinds.
 pub const CATEGORY: &str = "kubepkg";
@@ -84,7 +87,11 @@ pub fn crds(group: &ApiGroup) -> Vec<CustomResourceDefinition> {
             &[
                 Column("Version", "string", ".spec.version"),
                 Column("Build", "integer", ".spec.build"),
-                Column("Repository", "string", r".metadata.labels.kubepkg\.dev/repository"),
+                Column(
+                    "Repository",
+                    "string",
+                    r".metadata.labels.kubepkg\.dev/repository",
+                ),
                 AGE,
             ],
         ),
@@ -127,7 +134,12 @@ fn integers(value: &mut Value) {
     }
 }
 
-fn crd<K>(group: &ApiGroup, spec_required: bool, root_rules: &[Rule], columns: &[Column]) -> CustomResourceDefinition
+fn crd<K>(
+    group: &ApiGroup,
+    spec_required: bool,
+    root_rules: &[Rule],
+    columns: &[Column],
+) -> CustomResourceDefinition
 where
     K: Kind,
     K::Spec: JsonSchema,
@@ -139,9 +151,15 @@ where
         served: true,
         storage: name == VERSION,
         deprecated: (name != VERSION).then_some(true),
-        deprecation_warning: (name != VERSION)
-            .then(|| format!("{group}/{name} {} is deprecated; use {group}/{VERSION}", K::KIND)),
-        schema: Some(CustomResourceValidation { open_api_v3_schema: Some(schema.clone()) }),
+        deprecation_warning: (name != VERSION).then(|| {
+            format!(
+                "{group}/{name} {} is deprecated; use {group}/{VERSION}",
+                K::KIND
+            )
+        }),
+        schema: Some(CustomResourceValidation {
+            open_api_v3_schema: Some(schema.clone()),
+        }),
         subresources: Some(CustomResourceSubresources {
             status: Some(CustomResourceSubresourceStatus(json!({}))),
             ..Default::default()
@@ -162,7 +180,10 @@ where
     let mut versions = vec![version(VERSION)];
     versions.extend(DEPRECATED_VERSIONS.iter().map(|name| version(name)));
     CustomResourceDefinition {
-        metadata: ObjectMeta { name: Some(K::crd_name(group)), ..Default::default() },
+        metadata: ObjectMeta {
+            name: Some(K::crd_name(group)),
+            ..Default::default()
+        },
         spec: CustomResourceDefinitionSpec {
             group: group.to_string(),
             names: CustomResourceDefinitionNames {
@@ -170,12 +191,19 @@ where
                 list_kind: Some(format!("{}List", K::KIND)),
                 plural: K::PLURAL.to_owned(),
                 singular: Some(K::SINGULAR.to_owned()),
-                short_names: (!K::SHORT_NAMES.is_empty())
-                    .then(|| K::SHORT_NAMES.iter().map(|name| (*name).to_owned()).collect()),
+                short_names: (!K::SHORT_NAMES.is_empty()).then(|| {
+                    K::SHORT_NAMES
+                        .iter()
+                        .map(|name| (*name).to_owned())
+                        .collect()
+                }),
                 categories: Some(vec![CATEGORY.to_owned()]),
             },
             scope: "Cluster".to_owned(),
-            conversion: Some(CustomResourceConversion { strategy: "None".to_owned(), ..Default::default() }),
+            conversion: Some(CustomResourceConversion {
+                strategy: "None".to_owned(),
+                ..Default::default()
+            }),
             versions,
             ..Default::default()
         },
@@ -219,7 +247,10 @@ mod tests {
     use super::*;
 
     fn by_kind(kind: &str) -> Value {
-        let crd = crds(&ApiGroup::default()).into_iter().find(|crd| crd.spec.names.kind == kind).unwrap();
+        let crd = crds(&ApiGroup::default())
+            .into_iter()
+            .find(|crd| crd.spec.names.kind == kind)
+            .unwrap();
         to_json(&crd).unwrap()
     }
 
@@ -231,10 +262,16 @@ mod tests {
     fn one_schema_in_three_served_versions_of_which_one_is_stored() {
         for crd in crds(&ApiGroup::new("packages.example.org").unwrap()) {
             assert_eq!(crd.spec.group, "packages.example.org");
-            assert_eq!(crd.metadata.name.as_deref().unwrap(), format!("{}.packages.example.org", crd.spec.names.plural));
+            assert_eq!(
+                crd.metadata.name.as_deref().unwrap(),
+                format!("{}.packages.example.org", crd.spec.names.plural)
+            );
             assert_eq!(crd.spec.scope, "Cluster");
             let versions = &crd.spec.versions;
-            let names: Vec<&str> = versions.iter().map(|version| version.name.as_str()).collect();
+            let names: Vec<&str> = versions
+                .iter()
+                .map(|version| version.name.as_str())
+                .collect();
             assert_eq!(names, ["v1", "v1beta1", "v1alpha1"]);
             assert_eq!(versions.iter().filter(|version| version.storage).count(), 1);
             assert!(versions[0].storage && versions[0].deprecated.is_none());
@@ -245,14 +282,28 @@ mod tests {
                     crd.spec.names.kind
                 )
             );
-            assert!(versions.iter().all(|version| version.served && version.schema == versions[0].schema));
-            assert!(versions.iter().all(|version| version.subresources.as_ref().unwrap().status.is_some()));
+            assert!(
+                versions
+                    .iter()
+                    .all(|version| version.served && version.schema == versions[0].schema)
+            );
+            assert!(
+                versions.iter().all(|version| version
+                    .subresources
+                    .as_ref()
+                    .unwrap()
+                    .status
+                    .is_some())
+            );
         }
     }
 
     #[test]
     fn order_is_by_name() {
-        let names: Vec<_> = crds(&ApiGroup::default()).into_iter().map(|crd| crd.metadata.name.unwrap()).collect();
+        let names: Vec<_> = crds(&ApiGroup::default())
+            .into_iter()
+            .map(|crd| crd.metadata.name.unwrap())
+            .collect();
         let mut sorted = names.clone();
         sorted.sort();
         assert_eq!(names.len(), 6);
@@ -262,7 +313,8 @@ mod tests {
     #[test]
     fn rules_of_the_reference_stand_where_they_belong() {
         let source = schema("PackageSource");
-        let variant = &source["properties"]["spec"]["properties"]["variants"]["items"]["properties"];
+        let variant =
+            &source["properties"]["spec"]["properties"]["variants"]["items"]["properties"];
         let messages = |schema: &Value| -> Vec<String> {
             schema["x-kubernetes-validations"]
                 .as_array()
@@ -280,7 +332,10 @@ mod tests {
         );
         assert_eq!(
             messages(&variant["components"]["items"]),
-            ["set exactly one of path and chart", "libraries and valuesFiles apply to charts in the package tree only"]
+            [
+                "set exactly one of path and chart",
+                "libraries and valuesFiles apply to charts in the package tree only"
+            ]
         );
         assert_eq!(
             messages(&source["properties"]["spec"]["properties"]["sourceRef"]),
@@ -297,15 +352,27 @@ mod tests {
         assert_eq!(spec["revisionHistoryLimit"]["minimum"], json!(1));
         assert_eq!(spec["crdPolicy"]["default"], json!("Retain"));
         assert_eq!(spec["crdPolicy"]["enum"], json!(["Retain", "Delete"]));
-        assert_eq!(spec["upgrade"]["properties"]["atomic"]["default"], json!(true));
-        assert_eq!(spec["upgrade"]["properties"]["timeout"]["default"], json!("10m"));
-        assert_eq!(spec["components"]["additionalProperties"]["properties"]["values"]["x-kubernetes-preserve-unknown-fields"], json!(true));
+        assert_eq!(
+            spec["upgrade"]["properties"]["atomic"]["default"],
+            json!(true)
+        );
+        assert_eq!(
+            spec["upgrade"]["properties"]["timeout"]["default"],
+            json!("10m")
+        );
+        assert_eq!(
+            spec["components"]["additionalProperties"]["properties"]["values"]["x-kubernetes-preserve-unknown-fields"],
+            json!(true)
+        );
         assert!(spec["variant"].get("default").is_none());
         assert_eq!(package.get("required"), None);
 
         let repository = schema("Repository");
         assert_eq!(repository["required"], json!(["spec"]));
-        assert_eq!(repository["properties"]["spec"]["properties"]["trust"]["properties"]["rootKeys"]["minItems"], json!(1));
+        assert_eq!(
+            repository["properties"]["spec"]["properties"]["trust"]["properties"]["rootKeys"]["minItems"],
+            json!(1)
+        );
     }
 
     /// A default in a PackageSource would change the digest of what a repository offers.
@@ -330,22 +397,43 @@ mod tests {
         fn check(path: &str, schema: &Value) {
             let object = schema.as_object().unwrap();
             assert!(object.contains_key("type"), "{path} has no type: {schema}");
-            for refused in ["$ref", "anyOf", "oneOf", "definitions", "nullable", "const", "title", "$schema", "examples"] {
+            for refused in [
+                "$ref",
+                "anyOf",
+                "oneOf",
+                "definitions",
+                "nullable",
+                "const",
+                "title",
+                "$schema",
+                "examples",
+            ] {
                 assert!(!object.contains_key(refused), "{path} has {refused}");
             }
-            for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            for (name, property) in object
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
                 check(&format!("{path}.{name}"), property);
             }
             if let Some(items) = object.get("items") {
                 check(&format!("{path}[]"), items);
             }
-            if let Some(values) = object.get("additionalProperties").filter(|values| values.is_object()) {
+            if let Some(values) = object
+                .get("additionalProperties")
+                .filter(|values| values.is_object())
+            {
                 check(&format!("{path}{{}}"), values);
             }
         }
         for crd in crds(&ApiGroup::default()) {
             let value = to_json(&crd).unwrap();
-            check(&crd.spec.names.kind, &value["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+            check(
+                &crd.spec.names.kind,
+                &value["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
+            );
             assert!(!value.to_string().contains(".0,"), "floats are normalised");
         }
     }

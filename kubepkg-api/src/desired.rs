@@ -90,17 +90,27 @@ pub fn set_change(set: &PackageSetSpec) -> Result<String, CanonicalError> {
     let repositories = set
         .repositories
         .iter()
-        .map(|repository| SetRepository { name: repository.name.clone(), spec: repository.spec.without_defaults() })
+        .map(|repository| SetRepository {
+            name: repository.name.clone(),
+            spec: repository.spec.without_defaults(),
+        })
         .collect();
     let packages = set
         .packages
         .iter()
         .map(|package| SetPackage {
             name: package.name.clone(),
-            spec: package.spec.as_ref().map(PackageSpec::without_defaults).filter(|spec| *spec != PackageSpec::default()),
+            spec: package
+                .spec
+                .as_ref()
+                .map(PackageSpec::without_defaults)
+                .filter(|spec| *spec != PackageSpec::default()),
         })
         .collect();
-    let digest = canonical::digest(&Change { repositories, packages })?;
+    let digest = canonical::digest(&Change {
+        repositories,
+        packages,
+    })?;
     Ok(digest.hex().chars().take(16).collect())
 }
 
@@ -162,8 +172,12 @@ mod tests {
 
     #[test]
     fn verbs_that_are_missing_are_null() {
-        let rule: crate::source::PolicyRule = serde_json::from_value(json!({ "resources": ["pods"] })).unwrap();
-        assert_eq!(canonical::to_vec(&rule).unwrap(), br#"{"verbs":null,"resources":["pods"]}"#);
+        let rule: crate::source::PolicyRule =
+            serde_json::from_value(json!({ "resources": ["pods"] })).unwrap();
+        assert_eq!(
+            canonical::to_vec(&rule).unwrap(),
+            br#"{"verbs":null,"resources":["pods"]}"#
+        );
     }
 
     /// All fields of a spec, to pin the order of declaration (reference §2.3) with the new fields at the end.
@@ -214,10 +228,16 @@ mod tests {
     }
 
     fn desired_digest(package: &PackageSpec, source: &PackageSourceSpec) -> String {
-        Desired { package, source, retry: "", passed_variant: "", passed_values: &BTreeMap::new() }
-            .digest()
-            .unwrap()
-            .to_string()
+        Desired {
+            package,
+            source,
+            retry: "",
+            passed_variant: "",
+            passed_values: &BTreeMap::new(),
+        }
+        .digest()
+        .unwrap()
+        .to_string()
     }
 
     /// `printf '{"Package":{},"Retry":"","Source":{}}' | sha256sum`: adding fields must not change it.
@@ -231,30 +251,62 @@ mod tests {
 
     #[test]
     fn defaults_that_the_api_server_fills_in_change_no_digest() {
-        let written: PackageSpec = serde_json::from_value(json!({ "version": "~1.16", "upgrade": {} })).unwrap();
+        let written: PackageSpec =
+            serde_json::from_value(json!({ "version": "~1.16", "upgrade": {} })).unwrap();
         let stored: PackageSpec = serde_json::from_value(json!({
             "version": "~1.16", "upgrade": { "atomic": true, "timeout": "10m" }, "revisionHistoryLimit": 10, "crdPolicy": "Retain"
         }))
         .unwrap();
         let source = PackageSourceSpec::default();
-        assert_eq!(desired_digest(&written, &source), desired_digest(&stored, &source));
+        assert_eq!(
+            desired_digest(&written, &source),
+            desired_digest(&stored, &source)
+        );
     }
 
     #[test]
     fn everything_that_shapes_a_package_changes_the_digest() {
         let (package, source) = (PackageSpec::default(), PackageSourceSpec::default());
         let none = BTreeMap::new();
-        let plain = Desired { package: &package, source: &source, retry: "", passed_variant: "", passed_values: &none };
-        let values = BTreeMap::from([("c".to_owned(), Map::from_iter([("a".to_owned(), json!(1))]))]);
-        let other = PackageSpec { version: "~1".into(), ..PackageSpec::default() };
-        let newer = PackageSourceSpec { build: 1, ..PackageSourceSpec::default() };
+        let plain = Desired {
+            package: &package,
+            source: &source,
+            retry: "",
+            passed_variant: "",
+            passed_values: &none,
+        };
+        let values =
+            BTreeMap::from([("c".to_owned(), Map::from_iter([("a".to_owned(), json!(1))]))]);
+        let other = PackageSpec {
+            version: "~1".into(),
+            ..PackageSpec::default()
+        };
+        let newer = PackageSourceSpec {
+            build: 1,
+            ..PackageSourceSpec::default()
+        };
         let digests = [
             plain,
-            Desired { retry: "x", ..plain },
-            Desired { passed_variant: "ha", ..plain },
-            Desired { passed_values: &values, ..plain },
-            Desired { package: &other, ..plain },
-            Desired { source: &newer, ..plain },
+            Desired {
+                retry: "x",
+                ..plain
+            },
+            Desired {
+                passed_variant: "ha",
+                ..plain
+            },
+            Desired {
+                passed_values: &values,
+                ..plain
+            },
+            Desired {
+                package: &other,
+                ..plain
+            },
+            Desired {
+                source: &newer,
+                ..plain
+            },
         ]
         .map(|desired| desired.digest().unwrap());
         let distinct: std::collections::BTreeSet<_> = digests.iter().collect();

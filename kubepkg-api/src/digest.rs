@@ -39,7 +39,9 @@ impl Digest {
         if DIGEST_RULE.matches(text) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(InvalidDigest { text: text.to_owned() })
+            Err(InvalidDigest {
+                text: text.to_owned(),
+            })
         }
     }
 
@@ -130,15 +132,22 @@ mod tests {
             Digest::of(b"").as_str(),
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
-        assert_eq!(Digest::of(b"abc").hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            Digest::of(b"abc").hex(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 
     #[test]
     fn one_spelling_only() {
         let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert!(Digest::new(&format!("sha256:{hex}")).is_ok());
-        for bad in [hex.to_owned(), format!("sha256:{}", hex.to_uppercase()), format!("sha512:{hex}"), format!("sha256:{hex}0")]
-        {
+        for bad in [
+            hex.to_owned(),
+            format!("sha256:{}", hex.to_uppercase()),
+            format!("sha512:{hex}"),
+            format!("sha256:{hex}0"),
+        ] {
             assert_eq!(Digest::new(&bad).unwrap_err().text, bad);
         }
     }

@@ -28,7 +28,9 @@ pub struct ApiGroup(Cow<'static, str>);
 
 /// The text is not a group that custom resources can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid API group {text:?}: want a lower-case domain name with a dot, such as packages.example.org")]
+#[error(
+    "invalid API group {text:?}: want a lower-case domain name with a dot, such as packages.example.org"
+)]
 pub struct InvalidGroup {
     /// What was given.
     pub text: String,
@@ -43,7 +45,9 @@ impl ApiGroup {
         if text.len() <= 253 && DOTTED_RULE.matches(text) {
             Ok(Self(Cow::Owned(text.to_owned())))
         } else {
-            Err(InvalidGroup { text: text.to_owned() })
+            Err(InvalidGroup {
+                text: text.to_owned(),
+            })
         }
     }
 
@@ -99,9 +103,20 @@ mod tests {
 
     #[test]
     fn accepts_dotted_domains_only() {
-        assert_eq!(ApiGroup::new("packages.example.org").unwrap().api_version(), "packages.example.org/v1");
+        assert_eq!(
+            ApiGroup::new("packages.example.org").unwrap().api_version(),
+            "packages.example.org/v1"
+        );
         assert_eq!(ApiGroup::default().as_str(), "kubepkg.dev");
-        for bad in ["", "nodots", "Upper.dev", "a..b", "-a.b", "a.b/", &format!("{}.dev", "a".repeat(260))] {
+        for bad in [
+            "",
+            "nodots",
+            "Upper.dev",
+            "a..b",
+            "-a.b",
+            "a.b/",
+            &format!("{}.dev", "a".repeat(260)),
+        ] {
             assert_eq!(ApiGroup::new(bad).unwrap_err().text, bad);
         }
     }

@@ -144,11 +144,23 @@ mod tests {
     #[test]
     fn the_group_is_a_value() {
         let group = ApiGroup::new("packages.example.org").unwrap();
-        assert_eq!(Package::url_path(&group, None), "/apis/packages.example.org/v1/packages");
-        assert_eq!(Package::url_path(&ApiGroup::default(), None), "/apis/kubepkg.dev/v1/packages");
-        assert_eq!(Repository::crd_name(&group), "repositories.packages.example.org");
+        assert_eq!(
+            Package::url_path(&group, None),
+            "/apis/packages.example.org/v1/packages"
+        );
+        assert_eq!(
+            Package::url_path(&ApiGroup::default(), None),
+            "/apis/kubepkg.dev/v1/packages"
+        );
+        assert_eq!(
+            Repository::crd_name(&group),
+            "repositories.packages.example.org"
+        );
         let package = Package::new(&group, "a", crate::PackageSpec::default());
-        assert_eq!(package.object_ref(&group).api_version.as_deref(), Some("packages.example.org/v1"));
+        assert_eq!(
+            package.object_ref(&group).api_version.as_deref(),
+            Some("packages.example.org/v1")
+        );
         assert_eq!(
             serde_json::to_value(&package).unwrap(),
             serde_json::json!({
@@ -168,7 +180,10 @@ mod tests {
         }
         assert_eq!(names::<PackageSource>(), ("packagesources", &["pks"][..]));
         assert_eq!(names::<Package>(), ("packages", &["pkg", "pkgs"][..]));
-        assert_eq!(names::<PackageRevision>(), ("packagerevisions", &["pkgrev"][..]));
+        assert_eq!(
+            names::<PackageRevision>(),
+            ("packagerevisions", &["pkgrev"][..])
+        );
         assert_eq!(names::<Repository>(), ("repositories", &["pkgrepo"][..]));
         assert_eq!(names::<Cluster>(), ("clusters", &[][..]));
         assert_eq!(names::<PackageSet>(), ("packagesets", &["pkgset"][..]));

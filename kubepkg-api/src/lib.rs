@@ -30,33 +30,38 @@ pub mod reason;
 pub use capability::{Capability, GroupVersion, InvalidCapability};
 pub use cluster::{Cluster, ClusterSpec, ClusterStatus, DEFAULT_KUBECONFIG_KEY, SecretKeyRef};
 pub use component::{
-    ChartRef, Component, HealthCheckExpr, Install, InstallPhase, ONE_CHART_RULE, ReadyWhen, TREE_ONLY_RULE, UpgradeCrds,
-    WaitStrategy,
+    ChartRef, Component, HealthCheckExpr, Install, InstallPhase, ONE_CHART_RULE, ReadyWhen,
+    TREE_ONLY_RULE, UpgradeCrds, WaitStrategy,
 };
 pub use desired::{Desired, set_change, spec_digest, values_digest};
 pub use digest::{Digest, InvalidDigest};
-pub use duration::{GoDuration, InvalidDuration};
+pub use duration::{GoDuration, InvalidDuration, POSITIVE_DURATION_RULE};
 pub use group::{ApiGroup, DEFAULT_GROUP, DEPRECATED_VERSIONS, InvalidGroup, VERSION};
 pub use guard::{Guarded, InvalidObject};
 pub use kind::Kind;
 pub use location::{ChartRepository, InvalidLocation, OciUrl};
 pub use name::{InvalidName, PackageName};
 pub use package::{
-    ComponentOverride, CrdPolicy, DEFAULT_REVISION_HISTORY_LIMIT, DEFAULT_UPGRADE_TIMEOUT, DependencyStatus, HistoryEntry,
-    NAME_LENGTH_RULE, Package, PackageSpec, PackageStatus, Retry, STATUS_HISTORY_LIMIT, Upgrade,
+    ComponentOverride, CrdPolicy, DEFAULT_REVISION_HISTORY_LIMIT, DEFAULT_UPGRADE_TIMEOUT,
+    DependencyStatus, HistoryEntry, NAME_LENGTH_RULE, Package, PackageSpec, PackageStatus, Retry,
+    STATUS_HISTORY_LIMIT, Upgrade,
 };
 pub use package_set::{
     PackageSet, PackageSetSpec, PackageSetStatus, Rollout, SetCluster, SetPackage, SetRepository,
 };
-pub use reason::{ClusterReason, PackageReason, PackageSetReason, RepositoryReason, RolloutReason, UnknownReason};
-pub use repository::{DEFAULT_INTERVAL, Repository, RepositorySpec, RepositoryStatus, Trust};
+pub use reason::{
+    ClusterReason, PackageReason, PackageSetReason, RepositoryReason, RolloutReason, UnknownReason,
+};
+pub use repository::{
+    DEFAULT_INTERVAL, Repository, RepositorySpec, RepositoryStatus, THRESHOLD_RULE, Trust,
+};
 pub use revision::{
-    IMMUTABLE_RULE, PackageRevision, PackageRevisionSpec, PackageRevisionStatus, Phase, RevisionComponent,
-    RevisionComponentStatus, revision_name,
+    IMMUTABLE_RULE, PackageRevision, PackageRevisionSpec, PackageRevisionStatus, Phase,
+    RevisionComponent, RevisionComponentStatus, revision_name,
 };
 pub use schema::Rule;
 pub use source::{
-    DEFAULT_VARIANT, InvalidRequirement, Library, ONE_REQUIREMENT_RULE, PackageSource, PackageSourceSpec,
-    PackageSourceStatus, Permissions, PolicyRule, Required, Requirement, Rollback, SHAPED_MEMBER_RULE, SOURCE_REF_RULE,
-    SourceKind, SourceRef, UNVERSIONED, Variant,
+    DEFAULT_VARIANT, InvalidRequirement, Library, ONE_REQUIREMENT_RULE, PackageSource,
+    PackageSourceSpec, PackageSourceStatus, Permissions, PolicyRule, Required, Requirement,
+    Rollback, SHAPED_MEMBER_RULE, SOURCE_REF_RULE, SourceKind, SourceRef, UNVERSIONED, Variant,
 };

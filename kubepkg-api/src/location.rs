@@ -57,20 +57,27 @@ impl ChartRepository {
     /// # Errors
     /// [`InvalidLocation`] for another scheme, an empty host, blanks, or credentials.
     pub fn new(text: &str) -> Result<Self, InvalidLocation> {
-        let (scheme, rest) =
-            text.split_once("://").ok_or_else(|| InvalidLocation::Scheme { text: text.to_owned() })?;
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| InvalidLocation::Scheme {
+                text: text.to_owned(),
+            })?;
         let rest = rest.trim_end_matches('/');
         let host = rest.split('/').next().unwrap_or_default();
         if host.contains('@') {
             return Err(InvalidLocation::Credentials);
         }
         if host.is_empty() || rest.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(InvalidLocation::Syntax { text: text.to_owned() });
+            return Err(InvalidLocation::Syntax {
+                text: text.to_owned(),
+            });
         }
         match scheme {
             "http" | "https" => Ok(Self::Http(format!("{scheme}://{rest}"))),
             "oci" => Ok(Self::Oci(rest.to_owned())),
-            _ => Err(InvalidLocation::Scheme { text: text.to_owned() }),
+            _ => Err(InvalidLocation::Scheme {
+                text: text.to_owned(),
+            }),
         }
     }
 }
@@ -90,8 +97,14 @@ impl OciUrl {
     /// # Errors
     /// [`InvalidLocation`] for any other form.
     pub fn new(text: &str) -> Result<Self, InvalidLocation> {
-        let syntax = || InvalidLocation::Syntax { text: text.to_owned() };
-        let rest = text.strip_prefix("oci://").ok_or_else(|| InvalidLocation::Scheme { text: text.to_owned() })?;
+        let syntax = || InvalidLocation::Syntax {
+            text: text.to_owned(),
+        };
+        let rest = text
+            .strip_prefix("oci://")
+            .ok_or_else(|| InvalidLocation::Scheme {
+                text: text.to_owned(),
+            })?;
         if !OCI_URL_RULE.matches(text) {
             return Err(syntax());
         }
@@ -104,7 +117,12 @@ impl OciUrl {
             Some((repository, tag)) => (repository, Some(tag.to_owned())),
             None => (path, None),
         };
-        Ok(Self { registry: registry.to_owned(), repository: repository.to_owned(), tag, digest })
+        Ok(Self {
+            registry: registry.to_owned(),
+            repository: repository.to_owned(),
+            tag,
+            digest,
+        })
     }
 }
 
@@ -128,12 +146,30 @@ mod tests {
     #[test]
     fn chart_repositories() {
         let parse = ChartRepository::new;
-        assert_eq!(parse("https://a.b/c/"), Ok(ChartRepository::Http("https://a.b/c".into())));
-        assert_eq!(parse("oci://ghcr.io/x/charts"), Ok(ChartRepository::Oci("ghcr.io/x/charts".into())));
-        assert!(matches!(parse("s3://b"), Err(InvalidLocation::Scheme { .. })));
-        assert!(matches!(parse("charts"), Err(InvalidLocation::Scheme { .. })));
-        assert!(matches!(parse("https://"), Err(InvalidLocation::Syntax { .. })));
-        assert!(matches!(parse("https://a b"), Err(InvalidLocation::Syntax { .. })));
+        assert_eq!(
+            parse("https://a.b/c/"),
+            Ok(ChartRepository::Http("https://a.b/c".into()))
+        );
+        assert_eq!(
+            parse("oci://ghcr.io/x/charts"),
+            Ok(ChartRepository::Oci("ghcr.io/x/charts".into()))
+        );
+        assert!(matches!(
+            parse("s3://b"),
+            Err(InvalidLocation::Scheme { .. })
+        ));
+        assert!(matches!(
+            parse("charts"),
+            Err(InvalidLocation::Scheme { .. })
+        ));
+        assert!(matches!(
+            parse("https://"),
+            Err(InvalidLocation::Syntax { .. })
+        ));
+        assert!(matches!(
+            parse("https://a b"),
+            Err(InvalidLocation::Syntax { .. })
+        ));
     }
 
     #[test]
@@ -148,11 +184,20 @@ mod tests {
         let hex = "0".repeat(64);
         let text = format!("oci://localhost:5000/a/b:1.0-1@sha256:{hex}");
         let url = OciUrl::new(&text).unwrap();
-        assert_eq!((url.registry.as_str(), url.repository.as_str()), ("localhost:5000", "a/b"));
+        assert_eq!(
+            (url.registry.as_str(), url.repository.as_str()),
+            ("localhost:5000", "a/b")
+        );
         assert_eq!(url.tag.as_deref(), Some("1.0-1"));
         assert_eq!(url.to_string(), text);
         assert_eq!(OciUrl::new("oci://h/p").unwrap().tag, None);
-        for bad in ["h/p", "oci://h", "oci://h/P", "oci://h/p@sha256:1", "oci://h/p:a b"] {
+        for bad in [
+            "h/p",
+            "oci://h",
+            "oci://h/P",
+            "oci://h/p@sha256:1",
+            "oci://h/p:a b",
+        ] {
             assert!(OciUrl::new(bad).is_err(), "{bad}");
         }
     }

@@ -52,10 +52,15 @@ impl PackageName {
     /// [`InvalidName`] when Kubernetes would not accept the name, or not as a label value.
     pub fn new(text: &str) -> Result<Self, InvalidName> {
         if text.len() > Self::MAX_LEN {
-            return Err(InvalidName::TooLong { text: text.to_owned(), len: text.len() });
+            return Err(InvalidName::TooLong {
+                text: text.to_owned(),
+                len: text.len(),
+            });
         }
         if !SUBDOMAIN_RULE.matches(text) {
-            return Err(InvalidName::Syntax { text: text.to_owned() });
+            return Err(InvalidName::Syntax {
+                text: text.to_owned(),
+            });
         }
         Ok(Self(text.to_owned()))
     }
@@ -129,9 +134,15 @@ mod tests {
         for good in ["a", "cert-manager", "k8s.io", "0", &"a".repeat(63)] {
             assert_eq!(PackageName::new(good).unwrap().as_str(), good);
         }
-        assert!(matches!(PackageName::new(&"a".repeat(64)), Err(InvalidName::TooLong { len: 64, .. })));
+        assert!(matches!(
+            PackageName::new(&"a".repeat(64)),
+            Err(InvalidName::TooLong { len: 64, .. })
+        ));
         for bad in ["", "-a", "a-", "A", "a_b", "a b", "a..b", "ä", "a/b", "a\n"] {
-            assert!(matches!(PackageName::new(bad), Err(InvalidName::Syntax { .. })), "{bad:?}");
+            assert!(
+                matches!(PackageName::new(bad), Err(InvalidName::Syntax { .. })),
+                "{bad:?}"
+            );
         }
     }
 

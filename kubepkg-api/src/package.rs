@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::duration::GoDuration;
+use crate::duration::{GoDuration, POSITIVE_DURATION_RULE};
 use crate::pattern::{CAPABILITY, SUBDOMAIN};
 use crate::revision::Phase;
-use crate::schema::{Rule, free_object};
+use crate::schema::{Rule, free_object, rules};
 use crate::serial::is_zero_64;
 
 crate::kind::kind! {
@@ -33,8 +33,10 @@ pub const DEFAULT_UPGRADE_TIMEOUT: GoDuration = GoDuration::from_secs(600);
 pub const STATUS_HISTORY_LIMIT: usize = 10;
 
 /// The package's name is a label on everything that it consists of.
-pub const NAME_LENGTH_RULE: Rule =
-    Rule { rule: "self.metadata.name.size() <= 63", message: "a package name has at most 63 characters" };
+pub const NAME_LENGTH_RULE: Rule = Rule {
+    rule: "self.metadata.name.size() <= 63",
+    message: "a package name has at most 63 characters",
+};
 
 /// What the user wants of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +104,10 @@ pub struct Upgrade {
     pub atomic: Option<bool>,
     /// How long each component may take to become healthy, in Go's syntax; 10m by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = "10m"))]
+    #[schemars(extend(
+        "default" = "10m",
+        "x-kubernetes-validations" = rules(&[POSITIVE_DURATION_RULE])
+    ))]
     pub timeout: Option<GoDuration>,
 }
 
@@ -183,17 +188,25 @@ pub struct Retry {
 impl PackageSpec {
     /// Whether a failed revision is rolled back as a whole.
     pub fn atomic(&self) -> bool {
-        self.upgrade.as_ref().and_then(|upgrade| upgrade.atomic).unwrap_or(true)
+        self.upgrade
+            .as_ref()
+            .and_then(|upgrade| upgrade.atomic)
+            .unwrap_or(true)
     }
 
     /// How long each component may take to become healthy.
     pub fn upgrade_timeout(&self) -> GoDuration {
-        self.upgrade.as_ref().and_then(|upgrade| upgrade.timeout).unwrap_or(DEFAULT_UPGRADE_TIMEOUT)
+        self.upgrade
+            .as_ref()
+            .and_then(|upgrade| upgrade.timeout)
+            .unwrap_or(DEFAULT_UPGRADE_TIMEOUT)
     }
 
     /// How many revisions are kept; at least one.
     pub fn history_limit(&self) -> usize {
-        let limit = self.revision_history_limit.unwrap_or(DEFAULT_REVISION_HISTORY_LIMIT);
+        let limit = self
+            .revision_history_limit
+            .unwrap_or(DEFAULT_REVISION_HISTORY_LIMIT);
         usize::try_from(limit.max(1)).unwrap_or(1)
     }
 
@@ -204,7 +217,10 @@ impl PackageSpec {
 
     /// Whether the component is installed.
     pub fn is_enabled(&self, component: &str) -> bool {
-        self.components.get(component).and_then(|component| component.enabled).unwrap_or(true)
+        self.components
+            .get(component)
+            .and_then(|component| component.enabled)
+            .unwrap_or(true)
     }
 
     /// The spec without what is equal to a default, so that a default that the API server filled in, or that a
@@ -212,18 +228,27 @@ impl PackageSpec {
     #[must_use]
     pub fn without_defaults(&self) -> Self {
         let mut spec = self.clone();
-        spec.revision_history_limit = spec.revision_history_limit.filter(|n| *n != DEFAULT_REVISION_HISTORY_LIMIT);
-        spec.crd_policy = spec.crd_policy.filter(|policy| *policy != CrdPolicy::default());
+        spec.revision_history_limit = spec
+            .revision_history_limit
+            .filter(|n| *n != DEFAULT_REVISION_HISTORY_LIMIT);
+        spec.crd_policy = spec
+            .crd_policy
+            .filter(|policy| *policy != CrdPolicy::default());
         if let Some(upgrade) = &mut spec.upgrade {
             upgrade.atomic = upgrade.atomic.filter(|atomic| !atomic);
-            upgrade.timeout = upgrade.timeout.filter(|timeout| *timeout != DEFAULT_UPGRADE_TIMEOUT);
+            upgrade.timeout = upgrade
+                .timeout
+                .filter(|timeout| *timeout != DEFAULT_UPGRADE_TIMEOUT);
         }
-        spec.upgrade = spec.upgrade.filter(|upgrade| *upgrade != Upgrade::default());
+        spec.upgrade = spec
+            .upgrade
+            .filter(|upgrade| *upgrade != Upgrade::default());
         for component in spec.components.values_mut() {
             component.enabled = component.enabled.filter(|enabled| !enabled);
             component.values = component.values.take().filter(|values| !values.is_empty());
         }
-        spec.components.retain(|_, component| *component != ComponentOverride::default());
+        spec.components
+            .retain(|_, component| *component != ComponentOverride::default());
         spec
     }
 }
@@ -236,7 +261,8 @@ mod tests {
 
     #[test]
     fn an_object_without_a_spec_is_a_package() {
-        let package: Package = serde_json::from_value(json!({ "metadata": { "name": "cert-manager" } })).unwrap();
+        let package: Package =
+            serde_json::from_value(json!({ "metadata": { "name": "cert-manager" } })).unwrap();
         assert_eq!(package.spec, PackageSpec::default());
         assert!(package.spec.atomic());
         assert_eq!(package.spec.upgrade_timeout().to_string(), "10m0s");
@@ -282,7 +308,10 @@ mod tests {
 
     #[test]
     fn a_malformed_duration_is_an_error_with_its_text() {
-        let error = serde_json::from_value::<PackageSpec>(json!({ "upgrade": { "timeout": "10 minutes" } })).unwrap_err();
+        let error = serde_json::from_value::<PackageSpec>(
+            json!({ "upgrade": { "timeout": "10 minutes" } }),
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("10 minutes"), "{error}");
     }
 }

@@ -168,15 +168,36 @@ mod tests {
             assert_eq!(reason.as_str().parse(), Ok(*reason));
         }
         assert_eq!(PackageReason::ALL.len(), 15);
-        assert_eq!(PackageReason::CRDOwnershipConflict.to_string(), "CRDOwnershipConflict");
-        assert_eq!("Nope".parse::<RepositoryReason>(), Err(UnknownReason { text: "Nope".into() }));
+        assert_eq!(
+            PackageReason::CRDOwnershipConflict.to_string(),
+            "CRDOwnershipConflict"
+        );
+        assert_eq!(
+            "Nope".parse::<RepositoryReason>(),
+            Err(UnknownReason {
+                text: "Nope".into()
+            })
+        );
     }
 
     #[test]
     fn two_reasons_of_a_package_are_good() {
-        let good: Vec<PackageReason> = PackageReason::ALL.iter().copied().filter(|reason| reason.status()).collect();
-        assert_eq!(good, [PackageReason::ReconciliationSucceeded, PackageReason::RolledBack]);
+        let good: Vec<PackageReason> = PackageReason::ALL
+            .iter()
+            .copied()
+            .filter(|reason| reason.status())
+            .collect();
+        assert_eq!(
+            good,
+            [
+                PackageReason::ReconciliationSucceeded,
+                PackageReason::RolledBack
+            ]
+        );
         assert!(good.iter().all(|reason| !reason.is_stalled()));
-        assert!(!PackageReason::UpgradeFailed.is_stalled(), "a failure is tried again");
+        assert!(
+            !PackageReason::UpgradeFailed.is_stalled(),
+            "a failure is tried again"
+        );
     }
 }

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::duration::GoDuration;
+use crate::duration::{GoDuration, POSITIVE_DURATION_RULE};
+use crate::schema::{Rule, rules};
 use crate::serial::{is_false, is_zero, is_zero_64};
 
 crate::kind::kind! {
@@ -31,7 +32,10 @@ pub struct RepositorySpec {
     pub priority: i32,
     /// How often the index is fetched, in Go's syntax; 10m by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = "10m"))]
+    #[schemars(extend(
+        "default" = "10m",
+        "x-kubernetes-validations" = rules(&[POSITIVE_DURATION_RULE])
+    ))]
     pub interval: Option<GoDuration>,
     /// Public keys in PEM, any one of which signs the index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,9 +48,16 @@ pub struct RepositorySpec {
     pub allow_unsigned: bool,
 }
 
+/// A threshold that can be met.
+pub const THRESHOLD_RULE: Rule = Rule {
+    rule: "self.rootThreshold <= self.rootKeys.size()",
+    message: "rootThreshold must not exceed the number of rootKeys",
+};
+
 /// The keys of root version 1, by which the chain of roots is checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules(&[THRESHOLD_RULE])))]
 pub struct Trust {
     /// Public keys in PEM.
     #[schemars(length(min = 1))]
@@ -98,7 +109,9 @@ impl RepositorySpec {
     #[must_use]
     pub fn without_defaults(&self) -> Self {
         let mut spec = self.clone();
-        spec.interval = spec.interval.filter(|interval| *interval != DEFAULT_INTERVAL);
+        spec.interval = spec
+            .interval
+            .filter(|interval| *interval != DEFAULT_INTERVAL);
         if let Some(trust) = &mut spec.trust {
             trust.root_threshold = trust.root_threshold.filter(|threshold| *threshold != 1);
         }
@@ -144,7 +157,10 @@ mod tests {
         let spec: RepositorySpec =
             serde_json::from_value(json!({ "url": "u", "interval": "10m", "trust": { "rootKeys": ["k"], "rootThreshold": 1 } }))
                 .unwrap();
-        assert_eq!(serde_json::to_value(spec.without_defaults()).unwrap(), json!({ "url": "u", "trust": { "rootKeys": ["k"] } }));
+        assert_eq!(
+            serde_json::to_value(spec.without_defaults()).unwrap(),
+            json!({ "url": "u", "trust": { "rootKeys": ["k"] } })
+        );
         let spec: RepositorySpec = serde_json::from_value(json!({ "url": "u" })).unwrap();
         assert_eq!(spec.interval().to_string(), "10m0s");
     }

@@ -19,7 +19,10 @@ crate::kind::kind! {
 }
 
 /// History is never rewritten.
-pub const IMMUTABLE_RULE: Rule = Rule { rule: "self.spec == oldSelf.spec", message: "spec is immutable" };
+pub const IMMUTABLE_RULE: Rule = Rule {
+    rule: "self.spec == oldSelf.spec",
+    message: "spec is immutable",
+};
 
 /// The name of the revision object of this number.
 pub fn revision_name(package: &str, revision: i64) -> String {
@@ -112,7 +115,9 @@ pub struct RevisionComponentStatus {
 }
 
 /// Where a revision is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub enum Phase {
     /// Recorded, nothing done yet.
     Pending,
@@ -156,7 +161,10 @@ impl std::fmt::Display for Phase {
 impl PackageRevision {
     /// The phase; a revision without one is being applied (reference §10, R7).
     pub fn phase(&self) -> Phase {
-        self.status.as_ref().and_then(|status| status.phase).unwrap_or(Phase::Applying)
+        self.status
+            .as_ref()
+            .and_then(|status| status.phase)
+            .unwrap_or(Phase::Applying)
     }
 }
 
@@ -192,19 +200,27 @@ mod tests {
 
     #[test]
     fn a_revision_without_a_phase_is_being_applied() {
-        let revision: PackageRevision =
-            serde_json::from_value(json!({ "metadata": {}, "spec": { "package": "a", "revision": 1 } })).unwrap();
+        let revision: PackageRevision = serde_json::from_value(
+            json!({ "metadata": {}, "spec": { "package": "a", "revision": 1 } }),
+        )
+        .unwrap();
         assert_eq!(revision.phase(), Phase::Applying);
         assert_eq!(revision_name("cert-manager", 3), "cert-manager-3");
     }
 
     #[test]
     fn only_states_that_were_in_force_can_be_restored() {
-        let can: Vec<Phase> =
-            [Phase::Pending, Phase::Applying, Phase::Applied, Phase::Failed, Phase::RolledBack, Phase::Superseded]
-                .into_iter()
-                .filter(|phase| phase.was_applied())
-                .collect();
+        let can: Vec<Phase> = [
+            Phase::Pending,
+            Phase::Applying,
+            Phase::Applied,
+            Phase::Failed,
+            Phase::RolledBack,
+            Phase::Superseded,
+        ]
+        .into_iter()
+        .filter(|phase| phase.was_applied())
+        .collect();
         assert_eq!(can, [Phase::Applied, Phase::Superseded]);
     }
 }

@@ -19,7 +19,10 @@ pub struct Rule {
 
 /// The value of `x-kubernetes-validations`.
 pub(crate) fn rules(rules: &[Rule]) -> Value {
-    rules.iter().map(|rule| json!({ "rule": rule.rule, "message": rule.message })).collect()
+    rules
+        .iter()
+        .map(|rule| json!({ "rule": rule.rule, "message": rule.message }))
+        .collect()
 }
 
 /// Free-form content below an object: kept as written, checked by nobody but the chart.
@@ -71,6 +74,7 @@ pub(crate) fn normalise(schema: &mut Value) {
 
 fn normalise_object(object: &mut Map<String, Value>) {
     unwrap_nullable(object);
+    object.retain(|key, value| key != "default" || !value.is_null());
     collect_constants(object);
     if let Some(Value::String(format)) = object.get("format")
         && !matches!(format.as_str(), "int32" | "int64" | "date-time")
@@ -112,7 +116,11 @@ fn unwrap_nullable(object: &mut Map<String, Value>) {
             || branch.get("const").is_some_and(Value::is_null)
     };
     if let Some(Value::Array(branches)) = object.get("anyOf") {
-        let mut kept: Vec<Value> = branches.iter().filter(|branch| !is_null(branch)).cloned().collect();
+        let mut kept: Vec<Value> = branches
+            .iter()
+            .filter(|branch| !is_null(branch))
+            .cloned()
+            .collect();
         if kept.len() == 1
             && let Some(Value::Object(inner)) = kept.pop()
         {
@@ -130,7 +138,9 @@ fn collect_constants(object: &mut Map<String, Value>) {
     if let Some(constant) = object.remove("const") {
         object.insert("enum".into(), json!([constant]));
     }
-    let Some(Value::Array(branches)) = object.get("oneOf") else { return };
+    let Some(Value::Array(branches)) = object.get("oneOf") else {
+        return;
+    };
     let mut values = Vec::new();
     let mut words = Vec::new();
     for branch in branches {
@@ -139,7 +149,10 @@ fn collect_constants(object: &mut Map<String, Value>) {
             (None, Some(Value::Array(several))) => several.clone(),
             _ => return,
         };
-        if let (Some(text), Some(Value::String(name))) = (branch.get("description").and_then(Value::as_str), listed.first()) {
+        if let (Some(text), Some(Value::String(name))) = (
+            branch.get("description").and_then(Value::as_str),
+            listed.first(),
+        ) {
             words.push(format!("{name}: {text}"));
         }
         values.extend(listed);
@@ -148,7 +161,10 @@ fn collect_constants(object: &mut Map<String, Value>) {
     object.insert("type".into(), "string".into());
     object.insert("enum".into(), Value::Array(values));
     if !words.is_empty() {
-        let head = object.get("description").and_then(Value::as_str).unwrap_or_default();
+        let head = object
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let text = format!("{head}\n\n{}", words.join("\n")).trim().to_owned();
         object.insert("description".into(), text.into());
     }
@@ -166,7 +182,10 @@ fn plain_text(text: &str) -> String {
             return plain.replace('`', "");
         };
         plain.push_str(name);
-        rest = match after.strip_prefix('(').and_then(|target| target.split_once(')')) {
+        rest = match after
+            .strip_prefix('(')
+            .and_then(|target| target.split_once(')'))
+        {
             Some((_, after)) => after,
             None => after,
         };
@@ -181,7 +200,10 @@ fn whole_number(number: &serde_json::Number) -> Option<i64> {
         return None;
     }
     let value = number.as_f64()?;
-    #[expect(clippy::cast_possible_truncation, reason = "the value is whole and within 2^53")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the value is whole and within 2^53"
+    )]
     (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
 }
 
@@ -206,7 +228,10 @@ mod tests {
     fn whole_floats_become_integers_everywhere() {
         let mut schema = json!({ "properties": { "a": { "minimum": 1.0, "maximum": 1.5 } } });
         normalise(&mut schema);
-        assert_eq!(serde_json::to_string(&schema).unwrap(), r#"{"properties":{"a":{"maximum":1.5,"minimum":1}}}"#);
+        assert_eq!(
+            serde_json::to_string(&schema).unwrap(),
+            r#"{"properties":{"a":{"maximum":1.5,"minimum":1}}}"#
+        );
     }
 
     #[test]
@@ -229,11 +254,17 @@ mod tests {
     fn a_property_may_be_called_like_a_keyword() {
         let mut schema = json!({ "properties": { "format": { "type": "string" }, "const": { "type": "string" } } });
         normalise(&mut schema);
-        assert_eq!(schema["properties"], json!({ "format": { "type": "string" }, "const": { "type": "string" } }));
+        assert_eq!(
+            schema["properties"],
+            json!({ "format": { "type": "string" }, "const": { "type": "string" } })
+        );
     }
 
     #[test]
     fn descriptions_are_plain_text() {
-        assert_eq!(plain_text("see [`a::B`](crate::B) and [`c`] or `d`"), "see a::B and c or d");
+        assert_eq!(
+            plain_text("see [`a::B`](crate::B) and [`c`] or `d`"),
+            "see a::B and c or d"
+        );
     }
 }

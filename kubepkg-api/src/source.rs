@@ -141,9 +141,10 @@ pub struct Permissions {
 /// An RBAC rule, in the field order of Kubernetes' own type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["verbs"]))]
 pub struct PolicyRule {
     /// Verbs; `*` is all. An entry without verbs is written as null, as Kubernetes' own type is.
-    #[schemars(required, with = "Vec<String>")]
+    #[schemars(with = "Vec<String>")]
     pub verbs: Option<Vec<String>>,
     /// API groups; the empty string is the core group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -240,7 +241,9 @@ pub enum InvalidRequirement {
         both: bool,
     },
     /// Variant or values beside a capability.
-    #[error("requirement on capability {capability} has a variant or values, which only a package can take")]
+    #[error(
+        "requirement on capability {capability} has a variant or values, which only a package can take"
+    )]
     ShapedCapability {
         /// The capability.
         capability: String,
@@ -264,7 +267,9 @@ impl Requirement {
             (true, false) if self.variant.is_empty() && self.values.is_empty() => {
                 Ok(Required::Capability(Capability::new(&self.capability)?))
             }
-            (true, false) => Err(InvalidRequirement::ShapedCapability { capability: self.capability.clone() }),
+            (true, false) => Err(InvalidRequirement::ShapedCapability {
+                capability: self.capability.clone(),
+            }),
             (package, _) => Err(InvalidRequirement::NotOne { both: !package }),
         }
     }
@@ -303,7 +308,11 @@ impl Library {
     /// The name that components use.
     pub fn known_as(&self) -> &str {
         if self.name.is_empty() {
-            self.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+            self.path
+                .trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
         } else {
             &self.name
         }
@@ -323,7 +332,11 @@ pub struct PackageSourceStatus {
 impl PackageSourceSpec {
     /// The version, with [`UNVERSIONED`] for a source that has none.
     pub fn version_or_unversioned(&self) -> &str {
-        if self.version.is_empty() { UNVERSIONED } else { &self.version }
+        if self.version.is_empty() {
+            UNVERSIONED
+        } else {
+            &self.version
+        }
     }
 
     /// The variant of this name.
@@ -341,7 +354,10 @@ impl PackageSourceSpec {
     /// # Errors
     /// [`InvalidCapability`] for the first entry that is none.
     pub fn provided(&self) -> Result<Vec<Capability>, InvalidCapability> {
-        self.provides.iter().map(|text| Capability::new(text)).collect()
+        self.provides
+            .iter()
+            .map(|text| Capability::new(text))
+            .collect()
     }
 
     /// What the package does not tolerate beside it: names of packages or capabilities.
@@ -349,7 +365,10 @@ impl PackageSourceSpec {
     /// # Errors
     /// [`InvalidCapability`] for the first entry that is neither.
     pub fn conflicting(&self) -> Result<Vec<Capability>, InvalidCapability> {
-        self.conflicts.iter().map(|text| Capability::new(text)).collect()
+        self.conflicts
+            .iter()
+            .map(|text| Capability::new(text))
+            .collect()
     }
 }
 
@@ -358,7 +377,10 @@ impl Variant {
     pub fn requirements(&self) -> Vec<Requirement> {
         self.depends_on
             .iter()
-            .map(|package| Requirement { package: package.clone(), ..Requirement::default() })
+            .map(|package| Requirement {
+                package: package.clone(),
+                ..Requirement::default()
+            })
             .chain(self.requires.iter().cloned())
             .collect()
     }
@@ -399,29 +421,51 @@ mod tests {
 
     #[test]
     fn empty_lists_and_strings_are_left_out() {
-        let spec: PackageSourceSpec =
-            serde_json::from_value(json!({ "conflicts": [], "version": "", "build": 0, "rollback": { "safe": false } }))
-                .unwrap();
+        let spec: PackageSourceSpec = serde_json::from_value(
+            json!({ "conflicts": [], "version": "", "build": 0, "rollback": { "safe": false } }),
+        )
+        .unwrap();
         assert_eq!(serde_json::to_string(&spec).unwrap(), r#"{"rollback":{}}"#);
         assert_eq!(spec.version_or_unversioned(), "0.0.0-unversioned");
     }
 
     #[test]
     fn depends_on_is_a_requirement_without_a_version() {
-        let variant: Variant =
-            serde_json::from_value(json!({ "name": "default", "dependsOn": ["a"], "requires": [{ "capability": "x" }] }))
-                .unwrap();
-        let texts: Vec<String> = variant.requirements().iter().map(ToString::to_string).collect();
+        let variant: Variant = serde_json::from_value(
+            json!({ "name": "default", "dependsOn": ["a"], "requires": [{ "capability": "x" }] }),
+        )
+        .unwrap();
+        let texts: Vec<String> = variant
+            .requirements()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(texts, ["package a", "capability x"]);
     }
 
     #[test]
     fn a_requirement_names_one_thing() {
-        let parse = |value| serde_json::from_value::<Requirement>(value).unwrap().required();
-        assert!(matches!(parse(json!({ "package": "a" })), Ok(Required::Package(_))));
-        assert!(matches!(parse(json!({ "capability": "api:a.b/v1" })), Ok(Required::Capability(Capability::Api(_)))));
-        assert_eq!(parse(json!({})), Err(InvalidRequirement::NotOne { both: false }));
-        assert_eq!(parse(json!({ "package": "a", "capability": "b" })), Err(InvalidRequirement::NotOne { both: true }));
+        let parse = |value| {
+            serde_json::from_value::<Requirement>(value)
+                .unwrap()
+                .required()
+        };
+        assert!(matches!(
+            parse(json!({ "package": "a" })),
+            Ok(Required::Package(_))
+        ));
+        assert!(matches!(
+            parse(json!({ "capability": "api:a.b/v1" })),
+            Ok(Required::Capability(Capability::Api(_)))
+        ));
+        assert_eq!(
+            parse(json!({})),
+            Err(InvalidRequirement::NotOne { both: false })
+        );
+        assert_eq!(
+            parse(json!({ "package": "a", "capability": "b" })),
+            Err(InvalidRequirement::NotOne { both: true })
+        );
         assert!(matches!(
             parse(json!({ "capability": "b", "variant": "v" })),
             Err(InvalidRequirement::ShapedCapability { .. })
@@ -430,7 +474,10 @@ mod tests {
 
     #[test]
     fn a_nameless_library_is_known_by_its_folder() {
-        let library = |name: &str, path: &str| Library { name: name.into(), path: path.into() };
+        let library = |name: &str, path: &str| Library {
+            name: name.into(),
+            path: path.into(),
+        };
         assert_eq!(library("", "libs/common/").known_as(), "common");
         assert_eq!(library("x", "libs/common").known_as(), "x");
     }

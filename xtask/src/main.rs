@@ -1,3 +1,90 @@
-//! Developer commands of kubepkg.
+//! Developer commands of kubepkg: `cargo xtask help`.
+//!
+//! Nothing here is needed by a user of kubepkg. Every command runs from anywhere in the workspace
+//! and says what to install when something is missing.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool talks to a terminal"
+)]
 
-fn main() {}
+mod assets;
+mod ci;
+mod crds;
+mod run;
+mod suite;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Developer commands of kubepkg.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that a change must pass: format, tidy, clippy, docs, dependencies, tests.
+    Ci,
+    /// Builds what the tests need, starts one control plane, and runs all tests on it.
+    Test {
+        /// Arguments of `cargo test`, such as `-p kubepkg-helm NAME`. With arguments, each test
+        /// binary that needs a control plane starts its own.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Builds etcd, kube-apiserver, kube-controller-manager, kubectl and helm, and prints their
+    /// folder.
+    Assets {
+        /// Removes Go's build cache and the programs of earlier versions instead.
+        #[arg(long)]
+        clean: bool,
+    },
+    /// Writes the CRDs of the default group into the operator's chart.
+    Crds {
+        /// Fails when they differ, and writes nothing.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Writes the CRDs of a distribution's own group into a folder.
+    CrdsForGroup {
+        /// The API group, such as `packages.example.com`.
+        group: String,
+        /// The folder.
+        out: PathBuf,
+    },
+    /// Checks the rules of the house: who may depend on whom, file length, names, docs.
+    Tidy {
+        /// Writes the generated parts (the table of floors in ARCHITECTURE.md) first.
+        #[arg(long)]
+        write: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Ci => ci::run_all(),
+        Command::Test { arguments } => suite::test(&arguments),
+        Command::Assets { clean: true } => assets::clean(),
+        Command::Assets { clean: false } => {
+            assets::ensure().map(|folder| println!("{}", folder.display()))
+        }
+        Command::Crds { check: true } => crds::check(),
+        Command::Crds { check: false } => crds::write(),
+        Command::CrdsForGroup { group, out } => crds::write_for_group(&group, &out),
+        Command::Tidy { write } => tidy::run(write),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,32 @@
-//! Fetching charts by location and digest.
+#![doc = include_str!("../README.md")]
+#![deny(missing_docs)]
+
+mod cache;
+mod challenge;
+mod chart_version;
+mod charts;
+mod credentials;
+mod digest_reader;
+mod failure;
+mod fetch;
+mod http;
+mod index;
+mod limits;
+mod location;
+mod mirror;
+mod net;
+mod oci;
+mod reference;
+
+pub use cache::ArchiveCache;
+pub use charts::{Charts, FetchedChart, SourceError, SourceOptions};
+pub use credentials::{Credential, CredentialError, CredentialSource, DockerConfig};
+pub use digest_reader::{DigestClaim, DigestReader, Unverified, Verified};
+pub use failure::{Failure, FetchError, Missing};
+pub use fetch::{Cache, Fetch, FetchRequest, Fetched};
+pub use index::{Found, Index, IndexEntry, IndexError};
+pub use limits::{Limits, RetryPolicy};
+pub use location::{ChartLocation, HttpLocation, LocationError, OciLocation};
+pub use mirror::mirrored;
+pub use net::{ContentKind, Net, NetError, init_crypto};
+pub use reference::{OciReference, ReferenceError};

@@ -91,6 +91,7 @@ pub struct ChartServerBuilder {
     auth: Auth,
     absolute_urls: bool,
     no_index_digests: bool,
+    index: Option<String>,
 }
 
 impl ChartServerBuilder {
@@ -161,13 +162,20 @@ impl ChartServerBuilder {
         self
     }
 
+    /// Serves this text as `index.yaml` instead of the one made from the charts.
+    #[must_use]
+    pub fn index(mut self, text: impl Into<String>) -> Self {
+        self.index = Some(text.into());
+        self
+    }
+
     /// Packs the charts and starts the server on a free port.
     ///
     /// # Errors
     ///
     /// A chart can't be read or packed, or loopback can't be listened on.
     pub fn start(self) -> Result<ChartServer, ChartServerError> {
-        let mut store = Store::new(self.absolute_urls, !self.no_index_digests);
+        let mut store = Store::new(self.absolute_urls, !self.no_index_digests, self.index);
         for (identity, content) in self.charts {
             let (name, version, archive) = packed(identity, content)?;
             store.add(&name, &version, archive);
@@ -282,6 +290,17 @@ impl ChartServer {
     pub fn add_chart_dir(&self, folder: impl Into<PathBuf>) -> Result<String, ChartServerError> {
         let (name, version, archive) = packed(None, Content::Folder(folder.into()))?;
         Ok(self.state.store().add(&name, &version, archive))
+    }
+
+    /// Puts a manifest into the registry, whatever it says, and gives its digest.
+    pub fn push_manifest(
+        &self,
+        repository: &str,
+        reference: &str,
+        manifest: impl Into<Bytes>,
+    ) -> String {
+        let mut store = self.state.store();
+        store.put_manifest(repository, reference, store::MANIFEST_TYPE, manifest.into())
     }
 
     /// The digest of a chart's archive, `sha256:<hex>`, to pin it with.
@@ -439,9 +458,6 @@ async fn handle(
     } else {
         state.faults.meet(&path)
     };
-    if let Some(Fault::Slow(wait)) = fault {
-        tokio::time::sleep(wait).await;
-    }
     let stand_in = fault
         .as_ref()
         .and_then(|f| Answer::instead(f, &state.elsewhere_url, &path));
@@ -468,6 +484,9 @@ async fn handle(
         path,
         elsewhere,
     });
+    if let Some(Fault::Slow(wait)) = fault {
+        tokio::time::sleep(wait).await;
+    }
     Ok(answer.send(fault.as_ref(), parts.method == Method::HEAD))
 }
 

@@ -1,0 +1,402 @@
+//! The front door: [`Charts`] fetches a chart by its reference.
+//!
+//! Looks into the cache first: a pinned chart that is there needs no network, one without a pinned
+//! digest needs none for a while after it was last looked up. Otherwise the fetcher of the
+//! location's scheme is asked, again and again while the failure is one that passes, within the
+//! limits. Two callers that want the same chart wait for one fetch. An unpinned chart whose
+//! repository is out of reach is taken from the cache, with a warning; a pinned one is never taken
+//! in another form than the pinned one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use kubepkg_api::{ChartRef, Digest};
+use tokio::time::Instant;
+
+use crate::cache::{ArchiveCache, Freshness};
+use crate::chart_version::LooseVersion;
+use crate::credentials::CredentialSource;
+use crate::failure::{Failure, FetchError};
+use crate::fetch::{Cache, Credentials, Fetch, FetchRequest, Fetched};
+use crate::http::HttpRepository;
+use crate::limits::Limits;
+use crate::location::{ChartLocation, LocationError, shown_text};
+use crate::mirror::mirrored;
+use crate::net::{Net, NetError};
+use crate::oci::OciRegistry;
+
+/// How charts are fetched.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SourceOptions {
+    /// The folder of the cache; nothing is kept without one.
+    pub cache_dir: Option<PathBuf>,
+    /// Bytes that cached archives may take together. Default: 2 GiB.
+    pub cache_bytes: u64,
+    /// How long a version without a pinned digest is taken from the cache before its repository is
+    /// asked again. Default: 10 min.
+    pub unpinned_fresh_for: Duration,
+    /// Uses the cache alone.
+    pub offline: bool,
+    /// A registry (`oci://…`) that is asked in place of every other one (reference §2.11).
+    pub mirror: Option<String>,
+    /// Speaks plain HTTP to every registry; to loopback it is spoken anyway.
+    pub plain_http: bool,
+    /// Where credentials come from, asked in this order.
+    pub credentials: Vec<Arc<dyn CredentialSource>>,
+    /// Certificate authorities besides those of the system, in PEM.
+    pub authorities: Vec<u8>,
+    /// Sent with every request. Default: `kubepkg/<version>`.
+    pub user_agent: String,
+    /// Sizes, times and attempts.
+    pub limits: Limits,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        Self {
+            cache_dir: None,
+            cache_bytes: 2 << 30,
+            unpinned_fresh_for: Duration::from_mins(10),
+            offline: false,
+            mirror: None,
+            plain_http: false,
+            credentials: Vec::new(),
+            authorities: Vec::new(),
+            user_agent: concat!("kubepkg/", env!("CARGO_PKG_VERSION")).to_owned(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The options can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The cache folder can't be made.
+    #[error("making the cache folder {}", path.display())]
+    Cache {
+        /// The folder.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        source: io::Error,
+    },
+    /// The mirror is no `oci://` location.
+    #[error("the mirror {mirror:?} is not an oci:// location")]
+    Mirror {
+        /// What was given, without user information.
+        mirror: String,
+        /// Why.
+        #[source]
+        source: LocationError,
+    },
+    /// The HTTP clients can't be made.
+    #[error(transparent)]
+    Net(#[from] NetError),
+}
+
+/// A chart that was fetched and checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchedChart {
+    /// The archive, a `.tgz`.
+    pub bytes: Bytes,
+    /// Its digest. Equal to the pinned one when there is one.
+    pub digest: Digest,
+    /// Whether it came from the cache without a download.
+    pub from_cache: bool,
+}
+
+/// Fetches charts.
+pub struct Charts {
+    fetchers: BTreeMap<String, Arc<dyn Fetch>>,
+    cache: Cache,
+    mirror: Option<ChartLocation>,
+    offline: bool,
+    fresh_for: Duration,
+    limits: Arc<Limits>,
+    running: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl Charts {
+    /// Sets up fetching.
+    ///
+    /// # Errors
+    ///
+    /// The cache folder can't be made, the mirror or the certificates can't be read.
+    pub fn new(options: SourceOptions) -> Result<Self, SourceError> {
+        let limits = Arc::new(options.limits);
+        let cache = match options.cache_dir {
+            Some(path) => Some(
+                ArchiveCache::open(&path, options.cache_bytes, limits.archive_bytes)
+                    .map_err(|source| SourceError::Cache { path, source })?,
+            ),
+            None => None,
+        };
+        let mirror = match &options.mirror {
+            Some(text) => Some(parse_mirror(text)?),
+            None => None,
+        };
+        let net = Net::new(&options.user_agent, &options.authorities, &limits)?;
+        let credentials = Credentials::new(options.credentials);
+        let oci = Arc::new(OciRegistry::new(
+            net.clone(),
+            credentials.clone(),
+            options.plain_http,
+        ));
+        let http = Arc::new(HttpRepository::new(net, credentials, Arc::clone(&oci)));
+        let fetchers: [(&str, Arc<dyn Fetch>); 3] =
+            [("http", http.clone()), ("https", http), ("oci", oci)];
+        Ok(Self {
+            fetchers: fetchers
+                .into_iter()
+                .map(|(scheme, f)| (scheme.to_owned(), f))
+                .collect(),
+            cache: Cache::new(cache),
+            mirror,
+            offline: options.offline,
+            fresh_for: options.unpinned_fresh_for,
+            limits,
+            running: Mutex::default(),
+        })
+    }
+
+    /// Adds the fetcher of a scheme, or replaces it.
+    pub fn register(&mut self, scheme: &str, fetcher: Arc<dyn Fetch>) {
+        self.fetchers.insert(scheme.to_ascii_lowercase(), fetcher);
+    }
+
+    /// Fetches a chart.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`] with the cause; [`FetchError::is_transient`] tells whether trying again later
+    /// can help.
+    pub async fn fetch(&self, chart: &ChartRef) -> Result<FetchedChart, FetchError> {
+        let fetched = self.find(chart).await.map_err(|failure| FetchError {
+            repository: shown_text(&chart.repository),
+            name: chart.name.clone(),
+            version: chart.version.clone(),
+            failure,
+        })?;
+        let (bytes, digest) = fetched.archive.into_parts();
+        Ok(FetchedChart {
+            bytes,
+            digest,
+            from_cache: fetched.from_cache,
+        })
+    }
+
+    async fn find(&self, chart: &ChartRef) -> Result<Fetched, Failure> {
+        let request = self.request(chart)?;
+        let key = request.location.to_string();
+        if let Some(cached) = self.cached(&key, &request, Wanted::Fresh).await {
+            return Ok(cached);
+        }
+        if self.offline {
+            let cached = self.cached(&key, &request, Wanted::Any).await;
+            return cached.ok_or(Failure::Offline);
+        }
+        let source = self
+            .fetchers
+            .get(request.location.scheme())
+            .ok_or_else(|| Failure::Scheme {
+                scheme: request.location.scheme().to_owned(),
+            })?;
+        let lock = self.lock(&format!("{key}\n{}\n{}", request.name, request.version));
+        let deadline = Instant::now() + self.limits.total_time;
+        let outcome = {
+            let Ok(_only) = tokio::time::timeout_at(deadline, lock.lock()).await else {
+                return Err(Failure::Deadline {
+                    limit: self.limits.total_time,
+                    last: None,
+                });
+            };
+            // Whoever held the lock may have fetched it.
+            if let Some(cached) = self.cached(&key, &request, Wanted::Fresh).await {
+                return Ok(cached);
+            }
+            self.attempts(source.as_ref(), &request, deadline).await
+        };
+        match outcome {
+            Ok(fetched) => {
+                self.keep(&key, &request, &fetched).await;
+                Ok(fetched)
+            }
+            Err(failure) if failure.is_transient() => {
+                let Some(cached) = self.cached(&key, &request, Wanted::Any).await else {
+                    return Err(failure);
+                };
+                tracing::warn!(
+                    chart = request.name,
+                    version = request.version,
+                    repository = key,
+                    %failure,
+                    "the repository is out of reach, using the chart as it was last seen",
+                );
+                Ok(cached)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn request(&self, chart: &ChartRef) -> Result<FetchRequest, Failure> {
+        let origin = ChartLocation::parse(&chart.repository).map_err(Failure::Location)?;
+        let location = match &self.mirror {
+            Some(mirror) => mirrored(mirror, &origin).map_err(Failure::Location)?,
+            None => origin,
+        };
+        if LooseVersion::parse(&chart.version).is_none() {
+            return Err(Failure::Version {
+                version: chart.version.clone(),
+            });
+        }
+        let digest = chart.pinned().map_err(Failure::PinnedDigest)?;
+        Ok(FetchRequest {
+            location,
+            name: chart.name.clone(),
+            version: chart.version.clone(),
+            digest,
+            limits: Arc::clone(&self.limits),
+        })
+    }
+
+    /// What the cache has for a request.
+    async fn cached(&self, key: &str, request: &FetchRequest, wanted: Wanted) -> Option<Fetched> {
+        if let Some(digest) = &request.digest {
+            return self.cache.archive(digest).await;
+        }
+        let (key, name, version) = (
+            key.to_owned(),
+            request.name.clone(),
+            request.version.clone(),
+        );
+        let fresh_for = self.fresh_for;
+        let known = self
+            .cache
+            .run(move |cache| cache.version(&key, &name, &version, fresh_for));
+        match (known.await?, wanted) {
+            (Freshness::Fresh(digest), _) | (Freshness::Stale(digest), Wanted::Any) => {
+                self.cache.archive(&digest).await
+            }
+            _ => None,
+        }
+    }
+
+    /// Keeps what was fetched. A full disk costs the next caller time, not this one the chart.
+    async fn keep(&self, key: &str, request: &FetchRequest, fetched: &Fetched) {
+        let fetched = fetched.clone();
+        let unpinned = request.digest.is_none();
+        let (key, name, version) = (
+            key.to_owned(),
+            request.name.clone(),
+            request.version.clone(),
+        );
+        let kept = self.cache.run(move |cache| {
+            if !fetched.from_cache {
+                cache.keep(&fetched.archive)?;
+            }
+            if unpinned {
+                cache.remember_version(&key, &name, &version, fetched.archive.digest())?;
+            }
+            Ok::<(), io::Error>(())
+        });
+        if let Some(Err(error)) = kept.await {
+            tracing::warn!(%error, chart = request.name, "the chart can't be kept in the cache");
+        }
+    }
+
+    /// Asks the fetcher until it succeeds, fails for good, or a limit is reached.
+    async fn attempts(
+        &self,
+        source: &dyn Fetch,
+        request: &FetchRequest,
+        deadline: Instant,
+    ) -> Result<Fetched, Failure> {
+        let retry = &self.limits.retry;
+        let limit = self.limits.total_time;
+        let mut last = None;
+        for attempt in 1.. {
+            let fetched = source.fetch(request, &self.cache);
+            let Ok(outcome) = tokio::time::timeout_at(deadline, fetched).await else {
+                return Err(Failure::Deadline {
+                    limit,
+                    last: last.map(Box::new),
+                });
+            };
+            let failure = match outcome {
+                Ok(fetched) => return Ok(fetched),
+                Err(failure) => failure,
+            };
+            if !failure.is_transient() || attempt >= retry.attempts {
+                return Err(failure);
+            }
+            let asked = failure.retry_after().unwrap_or_default();
+            let wait = retry.wait(attempt, chance()).max(asked);
+            if Instant::now() + wait >= deadline {
+                // Waiting longer than the caller does is of no use; it learns how long to wait.
+                return Err(failure);
+            }
+            tracing::debug!(chart = request.name, attempt, ?wait, %failure, "trying again");
+            tokio::time::sleep(wait).await;
+            last = Some(failure);
+        }
+        Err(Failure::Deadline {
+            limit,
+            last: last.map(Box::new),
+        })
+    }
+
+    /// The lock of one chart version; locks that nobody holds are forgotten.
+    fn lock(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = running.get(key).and_then(Weak::upgrade) {
+            return lock;
+        }
+        running.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::new(tokio::sync::Mutex::new(()));
+        running.insert(key.to_owned(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+impl std::fmt::Debug for Charts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Charts")
+            .field("schemes", &self.fetchers.keys())
+            .field("mirror", &self.mirror)
+            .field("offline", &self.offline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which knowledge of the cache is good enough.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Fresh,
+    Any,
+}
+
+fn parse_mirror(text: &str) -> Result<ChartLocation, SourceError> {
+    let error = |source| SourceError::Mirror {
+        mirror: shown_text(text),
+        source,
+    };
+    match ChartLocation::parse(text).map_err(error)? {
+        mirror @ ChartLocation::Oci(_) => Ok(mirror),
+        _ => Err(error(LocationError::Mirror)),
+    }
+}
+
+/// A number between 0 and 1, from the keys that the standard library draws for its hash maps.
+fn chance() -> f64 {
+    let drawn = std::hash::RandomState::new().build_hasher().finish();
+    // The upper 32 bits are enough to spread callers.
+    f64::from(u32::try_from(drawn >> 32).unwrap_or_default()) / f64::from(u32::MAX)
+}

@@ -14,6 +14,7 @@ mod options;
 mod plane;
 mod pods;
 mod process;
+mod wait;
 
 pub use assets::Assets;
 pub use audit::{AuditLog, Mark, Request, Requests};
@@ -25,3 +26,4 @@ pub use kubelet::NODE;
 pub use options::{Controllers, Options};
 pub use plane::{ControlPlane, PLANE_VARIABLE};
 pub use pods::{FateRule, Pods};
+pub use wait::eventually;

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -18,7 +18,6 @@ use kube::{Client, Config};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
-use tokio::time::sleep;
 
 use crate::assets::Assets;
 use crate::audit::AuditLog;
@@ -28,6 +27,7 @@ use crate::identity::Identity;
 use crate::keeper::{self, Keeper};
 use crate::options::Options;
 use crate::pods::Pods;
+use crate::wait::eventually;
 
 /// The variable with the folder of a plane that runs already.
 pub const PLANE_VARIABLE: &str = "KUBEPKG_TEST_PLANE";
@@ -244,21 +244,11 @@ impl ControlPlane {
             .map_err(SandboxError::request(ACTION))?;
         if self.description.service_accounts {
             let accounts: Api<ServiceAccount> = Api::namespaced(client, &name);
-            let deadline = Instant::now() + ACCOUNT_WITHIN;
-            while accounts
-                .get_opt("default")
-                .await
-                .map_err(SandboxError::request("look for a service account"))?
-                .is_none()
-            {
-                if Instant::now() >= deadline {
-                    return Err(SandboxError::Timeout {
-                        what: format!("service account default in namespace {name}"),
-                        seconds: ACCOUNT_WITHIN.as_secs(),
-                    });
-                }
-                sleep(Duration::from_millis(10)).await;
-            }
+            let what = format!("service account default in namespace {name}");
+            eventually(&what, ACCOUNT_WITHIN, || async {
+                accounts.get_opt("default").await.ok().flatten()
+            })
+            .await?;
         }
         Ok(name)
     }

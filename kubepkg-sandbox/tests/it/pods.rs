@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
-use kubepkg_sandbox::{ControlPlane, FATE_ANNOTATION, Fate, READY_AFTER_ANNOTATION};
+use kubepkg_sandbox::{ControlPlane, FATE_ANNOTATION, Fate, READY_AFTER_ANNOTATION, eventually};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -45,19 +45,8 @@ fn job(annotations: &Value) -> Job {
     }))
 }
 
-/// Asks until `answer` gives something.
-async fn wait_for<T, F: Future<Output = Option<T>>>(
-    what: &str,
-    mut answer: impl FnMut() -> F,
-) -> T {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    loop {
-        if let Some(found) = answer().await {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what} did not happen");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, ask: impl FnMut() -> F) -> T {
+    eventually(what, Duration::from_mins(1), ask).await.unwrap()
 }
 
 async fn available(api: &Api<Deployment>, replicas: i32) {

@@ -1,1 +1,35 @@
-//! YAML as Kubernetes and Helm read and write it.
+#![doc = include_str!("../README.md")]
+#![deny(missing_docs)]
+
+mod base64;
+mod category;
+mod compose;
+mod decode;
+mod emit;
+mod error;
+mod gosyntax;
+mod json;
+mod limits;
+mod load;
+mod number;
+mod order;
+mod parse;
+mod quote;
+mod read;
+mod scalar;
+mod scan;
+mod scan_property;
+mod scan_scalar;
+mod spans;
+mod stream;
+mod tree;
+
+pub use error::{DuplicateKey, LimitKind, Position, YamlError};
+pub use limits::Limits;
+pub use load::{
+    is_printable, json_to_yaml, json_to_yaml_with, load, load_strict, load_strict_with, load_with,
+    to_go_json, to_yaml, to_yaml_with, yaml_to_json, yaml_to_json_strict, yaml_to_json_strict_with,
+    yaml_to_json_with,
+};
+pub use spans::{Span, Spanned, load_spanned};
+pub use stream::{DocumentText, load_values, load_values_with, read_values, split_documents};

@@ -1,0 +1,138 @@
+//! Floats as Go writes them: the shortest digits that read back, laid out by three rules.
+
+use std::fmt::Write as _;
+
+struct Shortest {
+    negative: bool,
+    /// Significant digits, no leading or trailing zeros, at least one.
+    digits: String,
+    /// Power of ten of the first digit.
+    exponent: i32,
+}
+
+fn shortest(scientific: &str) -> Option<Shortest> {
+    let negative = scientific.starts_with('-');
+    let (mantissa, exponent) = scientific.trim_start_matches('-').split_once('e')?;
+    let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
+    Some(Shortest { negative, digits, exponent: exponent.parse().ok()? })
+}
+
+impl Shortest {
+    fn fixed(&self, out: &mut String) {
+        let Ok(before) = usize::try_from(self.exponent + 1) else {
+            out.push_str("0.");
+            for _ in 1..-self.exponent {
+                out.push('0');
+            }
+            out.push_str(&self.digits);
+            return;
+        };
+        if before == 0 {
+            out.push_str("0.");
+            out.push_str(&self.digits);
+        } else if let Some((whole, fraction)) = self.digits.split_at_checked(before) {
+            out.push_str(whole);
+            if !fraction.is_empty() {
+                out.push('.');
+                out.push_str(fraction);
+            }
+        } else {
+            out.push_str(&self.digits);
+            for _ in self.digits.len()..before {
+                out.push('0');
+            }
+        }
+    }
+
+    fn scientific(&self, out: &mut String, exponent_digits: usize) {
+        let (first, rest) = self.digits.split_at_checked(1).unwrap_or(("0", ""));
+        out.push_str(first);
+        if !rest.is_empty() {
+            out.push('.');
+            out.push_str(rest);
+        }
+        let sign = if self.exponent < 0 { '-' } else { '+' };
+        let _ = write!(out, "e{sign}{:0exponent_digits$}", self.exponent.unsigned_abs());
+    }
+}
+
+fn write_general(out: &mut String, value: &str) {
+    let Some(shortest) = shortest(value) else { return };
+    if shortest.negative {
+        out.push('-');
+    }
+    if !(-4..6).contains(&shortest.exponent) {
+        shortest.scientific(out, 2);
+    } else {
+        shortest.fixed(out);
+    }
+}
+
+fn special(out: &mut String, value: f64) -> bool {
+    if value.is_nan() {
+        out.push_str("NaN");
+    } else if value.is_infinite() {
+        out.push_str(if value > 0.0 { "+Inf" } else { "-Inf" });
+    } else {
+        return false;
+    }
+    true
+}
+
+/// `strconv.FormatFloat(value, 'g', -1, 64)`: scientific below 1e-4 and from 1e6 on.
+pub(crate) fn general(out: &mut String, value: f64) {
+    if !special(out, value) {
+        write_general(out, &format!("{value:e}"));
+    }
+}
+
+/// The same with the precision of 32 bits, which sigs.k8s.io/yaml uses for map keys.
+pub(crate) fn general32(out: &mut String, value: f64) {
+    #[allow(clippy::cast_possible_truncation, reason = "Go rounds to float32 here")]
+    let narrow = value as f32;
+    if !special(out, f64::from(narrow)) {
+        write_general(out, &format!("{narrow:e}"));
+    }
+}
+
+/// A float in JSON (`encoding/json`): scientific below 1e-6 and from 1e21 on.
+pub(crate) fn json(out: &mut String, value: f64) {
+    let Some(shortest) = shortest(&format!("{value:e}")) else { return };
+    if shortest.negative {
+        out.push('-');
+    }
+    let magnitude = value.abs();
+    if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
+        shortest.scientific(out, if shortest.exponent < 0 { 1 } else { 2 });
+    } else {
+        shortest.fixed(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: fn(&mut String, f64), value: f64) -> String {
+        let mut out = String::new();
+        write(&mut out, value);
+        out
+    }
+
+    /// Expected values from Go's documentation of FormatFloat and encoding/json.
+    #[test]
+    fn layouts() {
+        assert_eq!(text(general, 1e6), "1e+06");
+        assert_eq!(text(general, 123_456.0), "123456");
+        assert_eq!(text(general, 1_234_567.5), "1.2345675e+06");
+        assert_eq!(text(general, 0.0001), "0.0001");
+        assert_eq!(text(general, 0.00001), "1e-05");
+        assert_eq!(text(general, -0.0), "-0");
+        assert_eq!(text(general32, 3.141_592_653_589_793), "3.1415927");
+        assert_eq!(text(json, 1e20), "100000000000000000000");
+        assert_eq!(text(json, 1e21), "1e+21");
+        assert_eq!(text(json, 1e-7), "1e-7");
+        assert_eq!(text(json, 0.000_001), "0.000001");
+        assert_eq!(text(json, 12.5), "12.5");
+    }
+}

@@ -1,0 +1,582 @@
+//! From tokens to events: the grammar of documents, block and flow collections.
+//!
+//! A pushdown machine without recursion, so nesting costs no stack. Productions and messages are
+//! those of libyaml's parser. Only the first document of a stream is asked for by the loaders;
+//! what follows it is never looked at, as in Go.
+
+use std::borrow::Cow;
+
+use crate::error::{Fault, Problem};
+use crate::read::{Decoded, Mark};
+use crate::scan::{ScalarStyle, Scanner, TokenKind};
+
+/// What happens next in the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EventKind<'a> {
+    StreamEnd,
+    DocumentStart,
+    DocumentEnd,
+    Alias(&'a str),
+    Scalar {
+        properties: Properties<'a>,
+        value: Cow<'a, str>,
+        /// The value decides about the type: plain without a tag, or with the tag `!`.
+        plain_implicit: bool,
+    },
+    SequenceStart(Properties<'a>),
+    SequenceEnd,
+    MappingStart(Properties<'a>),
+    MappingEnd,
+}
+
+/// Anchor and resolved tag of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Properties<'a> {
+    pub(crate) anchor: Option<&'a str>,
+    pub(crate) tag: Option<Cow<'a, str>>,
+}
+
+/// An event and where it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Event<'a> {
+    pub(crate) kind: EventKind<'a>,
+    pub(crate) start: Mark,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    ImplicitDocumentStart,
+    DocumentStart,
+    DocumentContent,
+    DocumentEnd,
+    BlockNode,
+    BlockSequenceEntry { first: bool },
+    IndentlessSequenceEntry,
+    BlockMappingKey { first: bool },
+    BlockMappingValue,
+    FlowSequenceEntry { first: bool },
+    FlowSequenceMappingKey,
+    FlowSequenceMappingValue,
+    FlowSequenceMappingEnd,
+    FlowMappingKey { first: bool },
+    FlowMappingValue { empty: bool },
+    End,
+}
+
+/// The parser.
+pub(crate) struct Parser<'a> {
+    scanner: Scanner<'a>,
+    state: State,
+    states: Vec<State>,
+    marks: Vec<Mark>,
+    tags: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+type Step<'a> = Result<Event<'a>, Fault>;
+
+/// A token's kind without its contents, to decide on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    StreamEnd,
+    VersionDirective,
+    TagDirective,
+    DocumentStart,
+    DocumentEnd,
+    BlockSequenceStart,
+    BlockMappingStart,
+    BlockEnd,
+    FlowSequenceStart,
+    FlowSequenceEnd,
+    FlowMappingStart,
+    FlowMappingEnd,
+    BlockEntry,
+    FlowEntry,
+    Key,
+    Value,
+    Alias,
+    Anchor,
+    Tag,
+    Scalar,
+}
+
+fn look(kind: &TokenKind<'_>) -> Look {
+    match kind {
+        TokenKind::StreamEnd => Look::StreamEnd,
+        TokenKind::VersionDirective { .. } => Look::VersionDirective,
+        TokenKind::TagDirective { .. } => Look::TagDirective,
+        TokenKind::DocumentStart => Look::DocumentStart,
+        TokenKind::DocumentEnd => Look::DocumentEnd,
+        TokenKind::BlockSequenceStart => Look::BlockSequenceStart,
+        TokenKind::BlockMappingStart => Look::BlockMappingStart,
+        TokenKind::BlockEnd => Look::BlockEnd,
+        TokenKind::FlowSequenceStart => Look::FlowSequenceStart,
+        TokenKind::FlowSequenceEnd => Look::FlowSequenceEnd,
+        TokenKind::FlowMappingStart => Look::FlowMappingStart,
+        TokenKind::FlowMappingEnd => Look::FlowMappingEnd,
+        TokenKind::BlockEntry => Look::BlockEntry,
+        TokenKind::FlowEntry => Look::FlowEntry,
+        TokenKind::Key => Look::Key,
+        TokenKind::Value => Look::Value,
+        TokenKind::Alias(_) => Look::Alias,
+        TokenKind::Anchor(_) => Look::Anchor,
+        TokenKind::Tag { .. } => Look::Tag,
+        TokenKind::Scalar { .. } => Look::Scalar,
+    }
+}
+
+fn fault<T>(text: &'static str, context: Mark, at: Mark) -> Result<T, Fault> {
+    Err(Fault::new(Problem::Parser, text, context, at))
+}
+
+fn empty_scalar<'a>(start: Mark) -> Event<'a> {
+    Event {
+        kind: EventKind::Scalar {
+            properties: Properties::default(),
+            value: Cow::Borrowed(""),
+            plain_implicit: true,
+        },
+        start,
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(decoded: &'a Decoded<'_>) -> Self {
+        Parser {
+            scanner: Scanner::new(decoded),
+            state: State::ImplicitDocumentStart,
+            states: Vec::new(),
+            marks: Vec::new(),
+            tags: Vec::new(),
+        }
+    }
+
+    /// The next token's kind, start and end.
+    fn look(&mut self) -> Result<(Look, Mark, Mark), Fault> {
+        let token = self.scanner.peek()?;
+        Ok((look(&token.kind), token.start, token.end))
+    }
+
+    fn skip(&mut self) {
+        self.scanner.take();
+    }
+
+    fn pop_state(&mut self) {
+        self.state = self.states.pop().unwrap_or(State::End);
+    }
+
+    /// The next event.
+    pub(crate) fn next(&mut self) -> Step<'a> {
+        match self.state {
+            State::ImplicitDocumentStart => self.document_start(true),
+            State::DocumentStart => self.document_start(false),
+            State::DocumentContent => self.document_content(),
+            State::DocumentEnd => self.document_end(),
+            State::BlockNode => self.node(true, false),
+            State::BlockSequenceEntry { first } => self.block_sequence_entry(first),
+            State::IndentlessSequenceEntry => self.indentless_sequence_entry(),
+            State::BlockMappingKey { first } => self.block_mapping_key(first),
+            State::BlockMappingValue => self.block_mapping_value(),
+            State::FlowSequenceEntry { first } => self.flow_sequence_entry(first),
+            State::FlowSequenceMappingKey => self.flow_sequence_mapping_key(),
+            State::FlowSequenceMappingValue => self.flow_sequence_mapping_value(),
+            State::FlowSequenceMappingEnd => {
+                self.state = State::FlowSequenceEntry { first: false };
+                let (_, start, _) = self.look()?;
+                Ok(Event { kind: EventKind::MappingEnd, start })
+            }
+            State::FlowMappingKey { first } => self.flow_mapping_key(first),
+            State::FlowMappingValue { empty } => self.flow_mapping_value(empty),
+            State::End => {
+                Ok(Event { kind: EventKind::StreamEnd, start: self.scanner.reader.mark })
+            }
+        }
+    }
+
+    fn document_start(&mut self, implicit: bool) -> Step<'a> {
+        let (mut token, mut start, _) = self.look()?;
+        if !implicit {
+            while token == Look::DocumentEnd {
+                self.skip();
+                (token, start, _) = self.look()?;
+            }
+        }
+        match token {
+            Look::StreamEnd => {
+                self.state = State::End;
+                self.skip();
+                return Ok(Event { kind: EventKind::StreamEnd, start });
+            }
+            Look::VersionDirective | Look::TagDirective | Look::DocumentStart => {}
+            _ if implicit => {
+                self.default_tags();
+                self.states.push(State::DocumentEnd);
+                self.state = State::BlockNode;
+                return Ok(Event { kind: EventKind::DocumentStart, start });
+            }
+            _ => {}
+        }
+        self.directives()?;
+        let (token, at, _) = self.look()?;
+        if token != Look::DocumentStart {
+            return fault("did not find expected <document start>", Mark::default(), at);
+        }
+        self.states.push(State::DocumentEnd);
+        self.state = State::DocumentContent;
+        self.skip();
+        Ok(Event { kind: EventKind::DocumentStart, start })
+    }
+
+    fn default_tags(&mut self) {
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            if !self.tags.iter().any(|(known, _)| known == handle) {
+                self.tags.push((Cow::Borrowed(handle), Cow::Borrowed(prefix)));
+            }
+        }
+    }
+
+    fn directives(&mut self) -> Result<(), Fault> {
+        let mut version_seen = false;
+        loop {
+            let token = self.scanner.peek()?;
+            let start = token.start;
+            match &token.kind {
+                TokenKind::VersionDirective { major, minor } => {
+                    if version_seen {
+                        return fault("found duplicate %YAML directive", Mark::default(), start);
+                    }
+                    if (*major, *minor) != (1, 1) {
+                        return fault("found incompatible YAML document", Mark::default(), start);
+                    }
+                    version_seen = true;
+                }
+                TokenKind::TagDirective { handle, prefix } => {
+                    let tag = (handle.clone(), prefix.clone());
+                    if self.tags.iter().any(|(known, _)| *known == tag.0) {
+                        return fault("found duplicate %TAG directive", Mark::default(), start);
+                    }
+                    self.tags.push(tag);
+                }
+                _ => break,
+            }
+            self.skip();
+        }
+        self.default_tags();
+        Ok(())
+    }
+
+    fn document_content(&mut self) -> Step<'a> {
+        let (token, start, _) = self.look()?;
+        match token {
+            Look::VersionDirective
+            | Look::TagDirective
+            | Look::DocumentStart
+            | Look::DocumentEnd
+            | Look::StreamEnd => {
+                self.pop_state();
+                Ok(empty_scalar(start))
+            }
+            _ => self.node(true, false),
+        }
+    }
+
+    fn document_end(&mut self) -> Step<'a> {
+        let (token, start, _) = self.look()?;
+        if token == Look::DocumentEnd {
+            self.skip();
+        }
+        self.tags.clear();
+        self.state = State::DocumentStart;
+        Ok(Event { kind: EventKind::DocumentEnd, start })
+    }
+
+    /// Anchor and tag in either order. Gives them, and where the first begins.
+    fn properties(&mut self) -> Result<(Properties<'a>, Option<Mark>), Fault> {
+        let mut properties = Properties::default();
+        let mut start = None;
+        let mut tag = None;
+        for _ in 0..2 {
+            let token = self.scanner.peek()?;
+            let mark = token.start;
+            match &token.kind {
+                TokenKind::Anchor(name) if properties.anchor.is_none() => {
+                    properties.anchor = Some(name);
+                }
+                TokenKind::Tag { handle, suffix } if tag.is_none() => {
+                    tag = Some((handle.clone(), suffix.clone(), mark));
+                }
+                _ => break,
+            }
+            start = start.or(Some(mark));
+            self.skip();
+        }
+        if let Some((handle, suffix, mark)) = tag {
+            let full = if handle.is_empty() {
+                suffix
+            } else {
+                match self.tags.iter().find(|(known, _)| *known == handle) {
+                    Some((_, prefix)) if !(prefix.is_empty() && suffix.is_empty()) => {
+                        Cow::Owned(format!("{prefix}{suffix}"))
+                    }
+                    _ => {
+                        let context = start.unwrap_or(mark);
+                        return fault("found undefined tag handle", context, mark);
+                    }
+                }
+            };
+            properties.tag = (!full.is_empty()).then_some(full);
+        }
+        Ok((properties, start))
+    }
+
+    fn node(&mut self, block: bool, indentless: bool) -> Step<'a> {
+        let token = self.scanner.peek()?;
+        if let TokenKind::Alias(name) = token.kind {
+            let start = token.start;
+            self.pop_state();
+            self.skip();
+            return Ok(Event { kind: EventKind::Alias(name), start });
+        }
+        let (properties, property_start) = self.properties()?;
+        let (token, token_start, _) = self.look()?;
+        let start = property_start.unwrap_or(token_start);
+        let (kind, state) = match token {
+            Look::Scalar => return self.scalar(properties, start),
+            Look::BlockEntry if indentless => {
+                (EventKind::SequenceStart(properties), State::IndentlessSequenceEntry)
+            }
+            Look::FlowSequenceStart => {
+                (EventKind::SequenceStart(properties), State::FlowSequenceEntry { first: true })
+            }
+            Look::FlowMappingStart => {
+                (EventKind::MappingStart(properties), State::FlowMappingKey { first: true })
+            }
+            Look::BlockSequenceStart if block => {
+                (EventKind::SequenceStart(properties), State::BlockSequenceEntry { first: true })
+            }
+            Look::BlockMappingStart if block => {
+                (EventKind::MappingStart(properties), State::BlockMappingKey { first: true })
+            }
+            _ if properties.anchor.is_some() || properties.tag.is_some() => {
+                self.pop_state();
+                let plain_implicit = properties.tag.is_none();
+                let kind =
+                    EventKind::Scalar { properties, value: Cow::Borrowed(""), plain_implicit };
+                return Ok(Event { kind, start });
+            }
+            _ => return fault("did not find expected node content", start, token_start),
+        };
+        self.state = state;
+        Ok(Event { kind, start })
+    }
+
+    fn scalar(&mut self, properties: Properties<'a>, start: Mark) -> Step<'a> {
+        self.pop_state();
+        let (value, style) = match self.scanner.take().map(|token| token.kind) {
+            Some(TokenKind::Scalar { value, style }) => (value, style),
+            _ => (Cow::Borrowed(""), ScalarStyle::Plain),
+        };
+        let plain_implicit = match &properties.tag {
+            None => style == ScalarStyle::Plain,
+            Some(tag) => tag == "!",
+        };
+        Ok(Event { kind: EventKind::Scalar { properties, value, plain_implicit }, start })
+    }
+
+    /// Remembers where a collection begins and passes its first token.
+    fn enter(&mut self) -> Result<(), Fault> {
+        let (_, start, _) = self.look()?;
+        self.marks.push(start);
+        self.skip();
+        Ok(())
+    }
+
+    /// Leaves a collection at its closing token.
+    fn leave(&mut self, kind: EventKind<'a>, start: Mark) -> Event<'a> {
+        self.pop_state();
+        self.marks.pop();
+        self.skip();
+        Event { kind, start }
+    }
+
+    fn block_sequence_entry(&mut self, first: bool) -> Step<'a> {
+        if first {
+            self.enter()?;
+        }
+        let (token, start, end) = self.look()?;
+        match token {
+            Look::BlockEntry => {
+                self.skip();
+                let state = State::BlockSequenceEntry { first: false };
+                let (token, ..) = self.look()?;
+                if matches!(token, Look::BlockEntry | Look::BlockEnd) {
+                    self.state = state;
+                    return Ok(empty_scalar(end));
+                }
+                self.states.push(state);
+                self.node(true, false)
+            }
+            Look::BlockEnd => Ok(self.leave(EventKind::SequenceEnd, start)),
+            _ => {
+                let context = self.marks.pop().unwrap_or_default();
+                fault("did not find expected '-' indicator", context, start)
+            }
+        }
+    }
+
+    fn indentless_sequence_entry(&mut self) -> Step<'a> {
+        let (token, start, end) = self.look()?;
+        if token != Look::BlockEntry {
+            self.pop_state();
+            return Ok(Event { kind: EventKind::SequenceEnd, start });
+        }
+        self.skip();
+        let (token, ..) = self.look()?;
+        if matches!(token, Look::BlockEntry | Look::Key | Look::Value | Look::BlockEnd) {
+            self.state = State::IndentlessSequenceEntry;
+            return Ok(empty_scalar(end));
+        }
+        self.states.push(State::IndentlessSequenceEntry);
+        self.node(true, false)
+    }
+
+    fn block_mapping_key(&mut self, first: bool) -> Step<'a> {
+        if first {
+            self.enter()?;
+        }
+        let (token, start, end) = self.look()?;
+        match token {
+            Look::Key => {
+                self.skip();
+                let (token, ..) = self.look()?;
+                if matches!(token, Look::Key | Look::Value | Look::BlockEnd) {
+                    self.state = State::BlockMappingValue;
+                    return Ok(empty_scalar(end));
+                }
+                self.states.push(State::BlockMappingValue);
+                self.node(true, true)
+            }
+            Look::BlockEnd => Ok(self.leave(EventKind::MappingEnd, start)),
+            _ => {
+                let context = self.marks.pop().unwrap_or_default();
+                fault("did not find expected key", context, start)
+            }
+        }
+    }
+
+    fn block_mapping_value(&mut self) -> Step<'a> {
+        let state = State::BlockMappingKey { first: false };
+        let (token, start, end) = self.look()?;
+        if token != Look::Value {
+            self.state = state;
+            return Ok(empty_scalar(start));
+        }
+        self.skip();
+        let (token, ..) = self.look()?;
+        if matches!(token, Look::Key | Look::Value | Look::BlockEnd) {
+            self.state = state;
+            return Ok(empty_scalar(end));
+        }
+        self.states.push(state);
+        self.node(true, true)
+    }
+
+    fn flow_sequence_entry(&mut self, first: bool) -> Step<'a> {
+        if first {
+            self.enter()?;
+        }
+        let (mut token, mut start, _) = self.look()?;
+        if token != Look::FlowSequenceEnd && !first {
+            if token != Look::FlowEntry {
+                let context = self.marks.pop().unwrap_or_default();
+                return fault("did not find expected ',' or ']'", context, start);
+            }
+            self.skip();
+            (token, start, _) = self.look()?;
+        }
+        match token {
+            Look::FlowSequenceEnd => Ok(self.leave(EventKind::SequenceEnd, start)),
+            Look::Key => {
+                self.state = State::FlowSequenceMappingKey;
+                self.skip();
+                Ok(Event { kind: EventKind::MappingStart(Properties::default()), start })
+            }
+            _ => {
+                self.states.push(State::FlowSequenceEntry { first: false });
+                self.node(false, false)
+            }
+        }
+    }
+
+    fn flow_sequence_mapping_key(&mut self) -> Step<'a> {
+        let (token, _, end) = self.look()?;
+        if matches!(token, Look::Value | Look::FlowEntry | Look::FlowSequenceEnd) {
+            // libyaml passes the token here, and so the value of `[? : x]` is lost.
+            self.skip();
+            self.state = State::FlowSequenceMappingValue;
+            return Ok(empty_scalar(end));
+        }
+        self.states.push(State::FlowSequenceMappingValue);
+        self.node(false, false)
+    }
+
+    fn flow_sequence_mapping_value(&mut self) -> Step<'a> {
+        let (mut token, mut start, _) = self.look()?;
+        if token == Look::Value {
+            self.skip();
+            (token, start, _) = self.look()?;
+            if !matches!(token, Look::FlowEntry | Look::FlowSequenceEnd) {
+                self.states.push(State::FlowSequenceMappingEnd);
+                return self.node(false, false);
+            }
+        }
+        self.state = State::FlowSequenceMappingEnd;
+        Ok(empty_scalar(start))
+    }
+
+    fn flow_mapping_key(&mut self, first: bool) -> Step<'a> {
+        if first {
+            self.enter()?;
+        }
+        let (mut token, mut start, _) = self.look()?;
+        if token != Look::FlowMappingEnd && !first {
+            if token != Look::FlowEntry {
+                let context = self.marks.pop().unwrap_or_default();
+                return fault("did not find expected ',' or '}'", context, start);
+            }
+            self.skip();
+            (token, start, _) = self.look()?;
+        }
+        match token {
+            Look::FlowMappingEnd => Ok(self.leave(EventKind::MappingEnd, start)),
+            Look::Key => {
+                self.skip();
+                let (token, start, _) = self.look()?;
+                if matches!(token, Look::Value | Look::FlowEntry | Look::FlowMappingEnd) {
+                    self.state = State::FlowMappingValue { empty: false };
+                    return Ok(empty_scalar(start));
+                }
+                self.states.push(State::FlowMappingValue { empty: false });
+                self.node(false, false)
+            }
+            _ => {
+                self.states.push(State::FlowMappingValue { empty: true });
+                self.node(false, false)
+            }
+        }
+    }
+
+    fn flow_mapping_value(&mut self, empty: bool) -> Step<'a> {
+        let state = State::FlowMappingKey { first: false };
+        let (mut token, mut start, _) = self.look()?;
+        if !empty && token == Look::Value {
+            self.skip();
+            (token, start, _) = self.look()?;
+            if !matches!(token, Look::FlowEntry | Look::FlowMappingEnd) {
+                self.states.push(state);
+                return self.node(false, false);
+            }
+        }
+        self.state = state;
+        Ok(empty_scalar(start))
+    }
+}

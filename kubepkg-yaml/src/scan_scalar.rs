@@ -1,0 +1,437 @@
+//! Plain, quoted and block scalars: line folding, escapes, indentation, chomping.
+//!
+//! A scalar that stands on one line without escapes is borrowed from the text. The folding rules
+//! are YAML 1.1's as libyaml has them: a single break becomes a space, further breaks are kept, a
+//! line or paragraph separator (U+2028, U+2029) is kept as it is.
+
+use std::borrow::Cow;
+
+use crate::error::Fault;
+use crate::read::Mark;
+use crate::scan::{ScalarStyle, Scanner, Token, TokenKind};
+
+/// Text of a scalar: borrowed as long as it is one stretch of the input.
+struct Collected {
+    owned: Option<String>,
+    /// The stretch of input that follows what is owned, as byte positions.
+    from: usize,
+    to: usize,
+}
+
+impl Collected {
+    fn at(pos: usize) -> Self {
+        Collected { owned: None, from: pos, to: pos }
+    }
+
+    /// Closes the current stretch, adds `text`, and goes on at `pos`.
+    fn splice(&mut self, scanner: &Scanner<'_>, text: &[&str], pos: usize) {
+        let owned = self.owned.get_or_insert_with(String::new);
+        owned.push_str(scanner.reader.slice(self.from, self.to));
+        for part in text {
+            owned.push_str(part);
+        }
+        self.from = pos;
+        self.to = pos;
+    }
+
+    fn finish<'a>(self, scanner: &Scanner<'a>) -> Cow<'a, str> {
+        let rest = scanner.reader.slice(self.from, self.to);
+        match self.owned {
+            None => Cow::Borrowed(rest),
+            Some(mut owned) => {
+                owned.push_str(rest);
+                Cow::Owned(owned)
+            }
+        }
+    }
+}
+
+/// Line breaks between two pieces of a scalar.
+#[derive(Default)]
+struct Breaks {
+    first: &'static str,
+    rest: String,
+}
+
+impl Breaks {
+    /// What the breaks become between two words.
+    fn folded(&self) -> [&str; 2] {
+        match (self.first, self.rest.is_empty()) {
+            ("\n", true) => [" ", ""],
+            ("\n", false) => ["", &self.rest],
+            (other, _) => [other, &self.rest],
+        }
+    }
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn scan_plain(&mut self) -> Result<Token<'a>, Fault> {
+        let start = self.reader.mark;
+        let mut end = start;
+        let mut text = Collected::at(self.reader.pos());
+        let indent = usize::try_from(self.indent + 1).unwrap_or(0);
+        let mut breaks: Option<Breaks> = None;
+        loop {
+            self.reader.ensure(4)?;
+            if self.at_document_marker() || self.reader.byte(0) == b'#' {
+                break;
+            }
+            if self.plain_ends() {
+                if !(self.reader.is_blank(0) || self.reader.is_break()) {
+                    break;
+                }
+            } else {
+                if let Some(between) = breaks.take() {
+                    text.splice(self, &between.folded(), self.reader.pos());
+                }
+                self.plain_run()?;
+                text.to = self.reader.pos();
+                end = self.reader.mark;
+            }
+            if !(self.reader.is_blank(0) || self.reader.is_break()) {
+                break;
+            }
+            self.reader.ensure(1)?;
+            while self.reader.is_blank(0) || self.reader.is_break() {
+                if self.reader.is_blank(0) {
+                    if breaks.is_some()
+                        && self.reader.mark.column < indent
+                        && self.reader.byte(0) == b'\t'
+                    {
+                        return self.fault(start, "found a tab character that violates indentation");
+                    }
+                    self.reader.skip();
+                } else {
+                    self.reader.ensure(2)?;
+                    let taken = self.reader.take_break();
+                    match &mut breaks {
+                        None => breaks = Some(Breaks { first: taken, rest: String::new() }),
+                        Some(breaks) => breaks.rest.push_str(taken),
+                    }
+                }
+                self.reader.ensure(1)?;
+            }
+            if self.flow_level == 0 && self.reader.mark.column < indent {
+                break;
+            }
+        }
+        if breaks.is_some() {
+            self.simple_key_allowed = true;
+        }
+        let value = text.finish(self);
+        Ok(Token { kind: TokenKind::Scalar { value, style: ScalarStyle::Plain }, start, end })
+    }
+
+    /// Whether the character here cannot belong to a plain scalar.
+    fn plain_ends(&self) -> bool {
+        match self.reader.byte(0) {
+            b':' => self.reader.is_blank_or_end(1),
+            b',' | b'?' | b'[' | b']' | b'{' | b'}' => self.flow_level > 0,
+            _ => self.reader.is_blank_or_end(0),
+        }
+    }
+
+    /// Passes characters up to the next blank, break or ending indicator.
+    fn plain_run(&mut self) -> Result<(), Fault> {
+        let flow = self.flow_level > 0;
+        loop {
+            let run = self
+                .reader
+                .ready()
+                .iter()
+                .take_while(|&&byte| match byte {
+                    0..=b' ' | b':' | 0xC2 | 0xE2 => false,
+                    b',' | b'?' | b'[' | b']' | b'{' | b'}' => !flow,
+                    _ => true,
+                })
+                .count();
+            // A run may stop inside no character: lead bytes of breaks are stops, others pass
+            // whole because the text is UTF-8.
+            self.reader.skip_run(run);
+            self.reader.ensure(2)?;
+            if self.plain_ends() {
+                return Ok(());
+            }
+            self.reader.skip();
+            self.reader.ensure(2)?;
+        }
+    }
+
+    pub(crate) fn scan_quoted(&mut self, single: bool) -> Result<Token<'a>, Fault> {
+        let start = self.reader.mark;
+        self.reader.skip();
+        let quote = if single { b'\'' } else { b'"' };
+        let mut text = Collected::at(self.reader.pos());
+        loop {
+            self.reader.ensure(4)?;
+            if self.at_document_marker() {
+                return self.fault(start, "found unexpected document indicator");
+            }
+            if self.reader.is_end() {
+                return self.fault(start, "found unexpected end of stream");
+            }
+            let escaped_break = self.quoted_run(single, start, &mut text)?;
+            self.reader.ensure(1)?;
+            if self.reader.byte(0) == quote {
+                break;
+            }
+            // An escaped break stands for nothing, and takes the blanks after it along.
+            let mut breaks = escaped_break.then(Breaks::default);
+            while self.reader.is_blank(0) || self.reader.is_break() {
+                if self.reader.is_blank(0) {
+                    self.reader.skip();
+                } else {
+                    self.reader.ensure(2)?;
+                    let taken = self.reader.take_break();
+                    match &mut breaks {
+                        None => breaks = Some(Breaks { first: taken, rest: String::new() }),
+                        Some(breaks) => breaks.rest.push_str(taken),
+                    }
+                }
+                self.reader.ensure(1)?;
+            }
+            match breaks {
+                Some(breaks) => text.splice(self, &breaks.folded(), self.reader.pos()),
+                None => text.to = self.reader.pos(),
+            }
+        }
+        let value = text.finish(self);
+        self.reader.skip();
+        let end = self.reader.mark;
+        let style = if single { ScalarStyle::SingleQuoted } else { ScalarStyle::DoubleQuoted };
+        Ok(Token { kind: TokenKind::Scalar { value, style }, start, end })
+    }
+
+    /// Takes characters up to the next blank, break or closing quote. True: it ended with an
+    /// escaped line break, which is passed.
+    fn quoted_run(
+        &mut self,
+        single: bool,
+        start: Mark,
+        text: &mut Collected,
+    ) -> Result<bool, Fault> {
+        let quote = if single { b'\'' } else { b'"' };
+        loop {
+            let run = self
+                .reader
+                .ready()
+                .iter()
+                .take_while(|&&byte| {
+                    !(byte <= b' ' || byte == quote || byte == b'\\' || byte == 0xC2 || byte == 0xE2)
+                })
+                .count();
+            self.reader.skip_run(run);
+            self.reader.ensure(2)?;
+            text.to = self.reader.pos();
+            if self.reader.is_blank_or_end(0) {
+                return Ok(false);
+            }
+            match self.reader.byte(0) {
+                b'\'' if single => {
+                    if self.reader.byte(1) != b'\'' {
+                        return Ok(false);
+                    }
+                    self.reader.skip();
+                    self.reader.skip();
+                    text.splice(self, &["'"], self.reader.pos());
+                }
+                b'"' if !single => return Ok(false),
+                b'\\' if !single => {
+                    if self.reader.break_len(1) != 0 {
+                        self.reader.ensure(3)?;
+                        self.reader.skip();
+                        self.reader.take_break();
+                        text.splice(self, &[], self.reader.pos());
+                        return Ok(true);
+                    }
+                    let value = self.take_escape(start)?;
+                    let mut utf8 = [0; 4];
+                    text.splice(self, &[value.encode_utf8(&mut utf8)], self.reader.pos());
+                }
+                _ => {
+                    self.reader.skip();
+                    text.to = self.reader.pos();
+                }
+            }
+            self.reader.ensure(2)?;
+        }
+    }
+
+    fn take_escape(&mut self, start: Mark) -> Result<char, Fault> {
+        let (length, value) = match self.reader.byte(1) {
+            b'0' => (0, '\0'),
+            b'a' => (0, '\u{7}'),
+            b'b' => (0, '\u{8}'),
+            b't' | b'\t' => (0, '\t'),
+            b'n' => (0, '\n'),
+            b'v' => (0, '\u{B}'),
+            b'f' => (0, '\u{C}'),
+            b'r' => (0, '\r'),
+            b'e' => (0, '\u{1B}'),
+            b' ' => (0, ' '),
+            b'"' => (0, '"'),
+            b'\'' => (0, '\''),
+            b'\\' => (0, '\\'),
+            b'N' => (0, '\u{85}'),
+            b'_' => (0, '\u{A0}'),
+            b'L' => (0, '\u{2028}'),
+            b'P' => (0, '\u{2029}'),
+            b'x' => (2, '\0'),
+            b'u' => (4, '\0'),
+            b'U' => (8, '\0'),
+            _ => return self.fault(start, "found unknown escape character"),
+        };
+        self.reader.skip();
+        self.reader.skip();
+        if length == 0 {
+            return Ok(value);
+        }
+        self.reader.ensure(length)?;
+        let mut code = 0_u32;
+        for offset in 0..length {
+            let Some(digit) = char::from(self.reader.byte(offset)).to_digit(16) else {
+                return self.fault(start, "did not find expected hexdecimal number");
+            };
+            code = (code << 4) | digit;
+        }
+        let Some(value) = char::from_u32(code) else {
+            return self.fault(start, "found invalid Unicode character escape code");
+        };
+        self.reader.skip_run(length);
+        Ok(value)
+    }
+
+    pub(crate) fn scan_block_scalar(&mut self, literal: bool) -> Result<Token<'a>, Fault> {
+        let start = self.reader.mark;
+        self.reader.skip();
+        let (keep, strip, increment) = self.take_block_header(start)?;
+        self.finish_line(start)?;
+        let mut end = self.reader.mark;
+        let mut indent = match increment {
+            0 => 0,
+            _ => usize::try_from(self.indent).unwrap_or(0) + increment,
+        };
+        let mut text = String::new();
+        let mut leading = "";
+        let mut trailing = String::new();
+        self.take_block_breaks(&mut indent, &mut trailing, start, &mut end)?;
+        self.reader.ensure(1)?;
+        let mut leading_blank = false;
+        while self.reader.mark.column == indent && !self.reader.is_end() {
+            let trailing_blank = self.reader.is_blank(0);
+            if !literal && !leading_blank && !trailing_blank && leading == "\n" {
+                if trailing.is_empty() {
+                    text.push(' ');
+                }
+            } else {
+                text.push_str(leading);
+            }
+            text.push_str(&trailing);
+            trailing.clear();
+            leading_blank = self.reader.is_blank(0);
+            let from = self.reader.pos();
+            self.block_line()?;
+            text.push_str(self.reader.slice(from, self.reader.pos()));
+            self.reader.ensure(2)?;
+            leading = self.reader.take_break();
+            self.take_block_breaks(&mut indent, &mut trailing, start, &mut end)?;
+        }
+        if !strip {
+            text.push_str(leading);
+        }
+        if keep {
+            text.push_str(&trailing);
+        }
+        let style = if literal { ScalarStyle::Literal } else { ScalarStyle::Folded };
+        Ok(Token { kind: TokenKind::Scalar { value: Cow::Owned(text), style }, start, end })
+    }
+
+    /// Passes the rest of a line of a block scalar.
+    fn block_line(&mut self) -> Result<(), Fault> {
+        loop {
+            let run = self
+                .reader
+                .ready()
+                .iter()
+                .take_while(|&&byte| {
+                    byte > 0x1F && byte != 0xC2 && byte != 0xE2 || byte == b'\t'
+                })
+                .count();
+            self.reader.skip_run(run);
+            self.reader.ensure(1)?;
+            if self.reader.is_break_or_end() {
+                return Ok(());
+            }
+            self.reader.skip();
+            self.reader.ensure(1)?;
+        }
+    }
+
+    /// Chomping and indentation indicators in either order: (keep, strip, increment).
+    fn take_block_header(&mut self, start: Mark) -> Result<(bool, bool, usize), Fault> {
+        const ZERO: &str = "found an indentation indicator equal to 0";
+        self.reader.ensure(1)?;
+        let (mut keep, mut strip, mut increment) = (false, false, 0);
+        let mut chomp = |byte: u8| {
+            keep = byte == b'+';
+            strip = byte == b'-';
+            keep || strip
+        };
+        if chomp(self.reader.byte(0)) {
+            self.reader.skip();
+            self.reader.ensure(1)?;
+            if self.reader.byte(0).is_ascii_digit() {
+                if self.reader.byte(0) == b'0' {
+                    return self.fault(start, ZERO);
+                }
+                increment = usize::from(self.reader.byte(0) - b'0');
+                self.reader.skip();
+            }
+        } else if self.reader.byte(0).is_ascii_digit() {
+            if self.reader.byte(0) == b'0' {
+                return self.fault(start, ZERO);
+            }
+            increment = usize::from(self.reader.byte(0) - b'0');
+            self.reader.skip();
+            self.reader.ensure(1)?;
+            if chomp(self.reader.byte(0)) {
+                self.reader.skip();
+            }
+        }
+        Ok((keep, strip, increment))
+    }
+
+    /// Passes indentation and empty lines; settles the indentation if it is still unknown (0).
+    fn take_block_breaks(
+        &mut self,
+        indent: &mut usize,
+        breaks: &mut String,
+        start: Mark,
+        end: &mut Mark,
+    ) -> Result<(), Fault> {
+        *end = self.reader.mark;
+        let mut widest = 0;
+        loop {
+            self.reader.ensure(1)?;
+            while (*indent == 0 || self.reader.mark.column < *indent) && self.reader.byte(0) == b' ' {
+                self.reader.skip();
+                self.reader.ensure(1)?;
+            }
+            widest = widest.max(self.reader.mark.column);
+            if (*indent == 0 || self.reader.mark.column < *indent) && self.reader.byte(0) == b'\t' {
+                return self
+                    .fault(start, "found a tab character where an indentation space is expected");
+            }
+            if !self.reader.is_break() {
+                break;
+            }
+            self.reader.ensure(2)?;
+            breaks.push_str(self.reader.take_break());
+            *end = self.reader.mark;
+        }
+        if *indent == 0 {
+            *indent = widest.max(usize::try_from(self.indent + 1).unwrap_or(0)).max(1);
+        }
+        Ok(())
+    }
+}

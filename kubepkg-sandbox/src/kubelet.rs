@@ -49,6 +49,8 @@ pub(crate) struct Kubelet {
     client: Client,
     rules_folder: PathBuf,
     rules: Rules,
+    /// The rules have changed since all pods were looked at.
+    rules_changed: bool,
     labels: BTreeMap<String, String>,
     pods: HashMap<Key, Entry>,
     /// Pods to look at again at the next tick.
@@ -71,6 +73,7 @@ impl Kubelet {
             client,
             rules_folder,
             rules: Rules::default(),
+            rules_changed: false,
             labels,
             pods: HashMap::new(),
             due: BTreeSet::new(),
@@ -102,7 +105,8 @@ impl Kubelet {
                     }
                 }
                 _ = tick.tick() => {
-                    let keys: Vec<Key> = if self.rules.refresh(&self.rules_folder) {
+                    self.refresh_rules();
+                    let keys: Vec<Key> = if std::mem::take(&mut self.rules_changed) {
                         self.pods.keys().cloned().collect()
                     } else {
                         std::mem::take(&mut self.due).into_iter().collect()
@@ -147,6 +151,10 @@ impl Kubelet {
         }
     }
 
+    fn refresh_rules(&mut self) {
+        self.rules_changed |= self.rules.refresh(&self.rules_folder);
+    }
+
     /// An unused address in 10.1.0.0/16.
     fn next_address(&mut self) -> String {
         self.addresses = self.addresses % 65_000 + 1;
@@ -156,7 +164,7 @@ impl Kubelet {
     /// Decides about one pod and starts what is to be done.
     fn look(&mut self, key: &Key, actions: &mut Actions) {
         // A rule is in force as soon as it is written, so look before every decision.
-        self.rules.refresh(&self.rules_folder);
+        self.refresh_rules();
         let Some(entry) = self.pods.get_mut(key) else {
             return;
         };

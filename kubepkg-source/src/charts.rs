@@ -211,20 +211,17 @@ impl Charts {
             })?;
         let lock = self.lock(&format!("{key}\n{}\n{}", request.name, request.version));
         let deadline = Instant::now() + self.limits.total_time;
-        let outcome = {
-            let Ok(_only) = tokio::time::timeout_at(deadline, lock.lock()).await else {
-                return Err(Failure::Deadline {
-                    limit: self.limits.total_time,
-                    last: None,
-                });
-            };
-            // Whoever held the lock may have fetched it.
-            if let Some(cached) = self.cached(&key, &request, Wanted::Fresh).await {
-                return Ok(cached);
-            }
-            self.attempts(source.as_ref(), &request, deadline).await
+        let Ok(_only_caller) = tokio::time::timeout_at(deadline, lock.lock()).await else {
+            return Err(Failure::Deadline {
+                limit: self.limits.total_time,
+                last: None,
+            });
         };
-        match outcome {
+        // Whoever held the lock may have fetched it.
+        if let Some(cached) = self.cached(&key, &request, Wanted::Fresh).await {
+            return Ok(cached);
+        }
+        match self.attempts(source.as_ref(), &request, deadline).await {
             Ok(fetched) => {
                 self.keep(&key, &request, &fetched).await;
                 Ok(fetched)

@@ -86,6 +86,9 @@ reasons! {
         CRDOwnershipConflict => false,
         /// The desired state cannot be built from what is written.
         InvalidConfiguration => false,
+        /// A chart cannot be fetched just now; nothing was changed, and it is tried again. Not in the design document's
+        /// table: it tells a registry that is down from a configuration that is wrong (reference §10, O1).
+        FetchFailed => false,
         /// The latest revision failed and was not rolled back.
         UpgradeFailed => false,
         /// The latest revision failed and the package was rolled back to the one before.

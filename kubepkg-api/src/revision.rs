@@ -91,6 +91,9 @@ pub struct PackageRevisionStatus {
     /// When the phase became Applied or Failed; the wait before the next attempt counts from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,
+    /// The failure is one that the same charts and values will always end in; it is not tried again by itself.
+    #[serde(skip_serializing_if = "is_false")]
+    pub permanent: bool,
     /// Components that were applied in this revision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]

@@ -1,1 +1,10 @@
-//! Delivery of components: the Backend trait and its implementations.
+#![doc = include_str!("../README.md")]
+#![deny(missing_docs)]
+
+mod backend;
+mod component;
+mod error;
+
+pub use backend::{Backend, Capabilities, Outcome, Phase, State};
+pub use component::{ChartSource, Component, Placement, Target, UpgradeCrds};
+pub use error::BackendError;

@@ -9,4 +9,5 @@
 
 mod identities;
 mod lifetime;
+mod options;
 mod pods;

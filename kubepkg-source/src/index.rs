@@ -25,7 +25,7 @@ pub enum IndexError {
     Empty,
     /// The text is not YAML, or has a key twice.
     #[error(transparent)]
-    Yaml(Box<dyn std::error::Error + Send + Sync>),
+    Yaml(kubepkg_yaml::YamlError),
     /// The text does not have the form of an index.
     #[error("it has the wrong content")]
     Form(#[source] serde_json::Error),
@@ -78,7 +78,8 @@ impl Index {
         if let Ok(IgnoredAny) = serde_json::from_slice::<IgnoredAny>(text) {
             return Self::from_json(text, false);
         }
-        let json: String = Err(IndexError::Yaml("only the JSON form is read".into()))?;
+        let json = kubepkg_yaml::yaml_to_json_strict_with(text, &yaml_limits(text))
+            .map_err(IndexError::Yaml)?;
         Self::from_json(json.as_bytes(), true)
     }
 
@@ -126,6 +127,17 @@ impl Index {
     }
 }
 
+/// The size of an index is limited where it is read; its content may be as large as that allows.
+/// Aliases can't make it grow beyond twice the text.
+fn yaml_limits(text: &[u8]) -> kubepkg_yaml::Limits {
+    kubepkg_yaml::Limits {
+        input: text.len(),
+        nodes: text.len(),
+        output: text.len().saturating_mul(2).saturating_add(1024),
+        ..kubepkg_yaml::Limits::DEFAULT
+    }
+}
+
 #[derive(Default)]
 struct RawIndex {
     api_version: String,
@@ -170,7 +182,10 @@ impl<'de> Visitor<'de> for IndexSeed {
         while let Some(key) = map.next_key::<String>()? {
             match canonical(&key, &INDEX_FIELDS) {
                 Some("apiVersion") => {
-                    index.api_version = map.next_value::<Option<String>>()?.unwrap_or_default();
+                    let value: Value = map.next_value()?;
+                    index.api_version = direct_text("apiVersion", &value, self.strict)
+                        .map_err(A::Error::custom)?
+                        .unwrap_or_default();
                 }
                 Some("entries") => map.next_value_seed(EntriesSeed {
                     strict: self.strict,
@@ -232,11 +247,10 @@ impl<'de> Visitor<'de> for EntriesSeed<'_> {
     }
 }
 
-/// Fields of a version that are texts.
-const TEXT_FIELDS: [&str; 16] = [
+/// Fields of the chart's metadata that are texts.
+const TEXT_FIELDS: [&str; 11] = [
     "name",
     "version",
-    "digest",
     "home",
     "description",
     "icon",
@@ -246,11 +260,9 @@ const TEXT_FIELDS: [&str; 16] = [
     "appVersion",
     "kubeVersion",
     "type",
-    "engine",
-    "tillerVersion",
-    "url",
-    "checksum",
 ];
+/// Fields that the index itself adds and that are texts.
+const DIRECT_TEXT_FIELDS: [&str; 5] = ["digest", "engine", "tillerVersion", "url", "checksum"];
 /// Fields of a version that are something else.
 const OTHER_FIELDS: [&str; 9] = [
     "urls",
@@ -271,8 +283,17 @@ fn entry(
 ) -> Result<Option<(LooseVersion, IndexEntry)>, String> {
     let mut texts: BTreeMap<&str, &str> = BTreeMap::new();
     let mut urls = Vec::new();
+    let mut digest = String::new();
     let mut valid = true;
     for (key, value) in fields {
+        if let Some(field) = canonical(key, &DIRECT_TEXT_FIELDS) {
+            if let Some(text) = direct_text(field, value, strict)?
+                && field == "digest"
+            {
+                digest = text;
+            }
+            continue;
+        }
         if let Some(field) = canonical(key, &TEXT_FIELDS) {
             match value {
                 Value::String(text) => drop(texts.insert(field, text)),
@@ -323,7 +344,6 @@ fn entry(
     let Some(parsed) = LooseVersion::parse(&version).filter(|_| valid) else {
         return Ok(None);
     };
-    let digest = text("digest").to_owned();
     Ok(Some((
         parsed,
         IndexEntry {
@@ -333,6 +353,17 @@ fn entry(
             digest,
         },
     )))
+}
+
+/// A text of the index itself. From YAML, numbers and truth values are taken as texts; Go's reader
+/// does that for fields whose type it knows beforehand, which are not those of the metadata.
+fn direct_text(field: &str, value: &Value, yaml: bool) -> Result<Option<String>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        Value::Bool(_) | Value::Number(_) if yaml => Ok(Some(value.to_string())),
+        _ => Err(format!("{field} must be a string")),
+    }
 }
 
 /// The field of the list that a key means; Go's JSON matches without case.

@@ -10,6 +10,16 @@ use std::fmt;
 
 use crate::object::Method;
 
+/// A list of parameter types for a [`Signature`](crate::Signature): `types!(STRING, ANY)`.
+/// A list that refers to statics must stand in a constant; this puts it there.
+#[macro_export]
+macro_rules! types {
+    ($($ty:path),* $(,)?) => {{
+        const TYPES: &[&$crate::Type] = &[$(&$ty),*];
+        TYPES
+    }};
+}
+
 /// A Go kind, as `reflect.Kind` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the variants are Go's own kinds")]

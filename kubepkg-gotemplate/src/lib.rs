@@ -1,21 +1,37 @@
 //! Go text/template, Go formatting and the Sprig functions.
 #![deny(missing_docs)]
 
+mod access;
 mod budget;
 mod bytestring;
+mod code;
 mod collection;
+mod constant;
 mod context;
 mod env;
 pub mod error;
+mod exec;
+mod fault;
 pub mod fmt;
 mod func;
+mod funcs;
 pub mod gotype;
 mod json;
+pub mod helm_funcs;
+mod iterate;
+mod lex;
+pub mod message;
+mod node;
+mod number;
 mod object;
+mod overlay;
+mod parse;
 mod quote;
 mod regexp;
 mod rune_tables;
 mod runes;
+mod set;
+mod stack;
 mod strconv;
 pub mod time;
 mod unicode;
@@ -33,6 +49,7 @@ pub use func::{
 pub use gotype::{Kind, Type};
 pub use object::{Field, Method, Object};
 pub use quote::{InvalidSyntax, quote, unquote};
+pub use set::{MissingKey, Session, TemplateSet};
 pub use value::{
     ComplexKind, FloatKind, FuncValue, IntKind, MAX_VALUE_DEPTH, Sequence, ToJsonError, UintKind,
     Value,

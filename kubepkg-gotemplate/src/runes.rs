@@ -1,7 +1,7 @@
 //! The little of Unicode that the template language needs: classes of code points and decoding of
 //! bytes that may not be UTF-8. Source: packages `unicode` and `unicode/utf8` of Go 1.26.
 
-use crate::rune_tables::{DIGIT, GRAPHIC_SPACE, LETTER, PRINT};
+use crate::rune_tables::{DIGIT, LETTER, PRINT};
 
 fn contains(table: &[(u32, u32)], c: char) -> bool {
     let code = u32::from(c);
@@ -37,11 +37,6 @@ pub fn is_print(c: char) -> bool {
     contains(PRINT, c)
 }
 
-/// `unicode.IsGraphic`: printable, or a space of category Zs.
-pub fn is_graphic(c: char) -> bool {
-    is_print(c) || contains(GRAPHIC_SPACE, c)
-}
-
 /// Decodes the first code point: `None` for an invalid sequence (of width 1) or empty input (width 0).
 pub fn decode(bytes: &[u8]) -> (Option<char>, usize) {
     let Some(&first) = bytes.first() else {
@@ -74,9 +69,7 @@ mod tests {
     fn classes_follow_go() {
         assert!(is_letter('é') && is_letter('ª') && !is_letter('½'));
         assert!(is_digit('٣') && !is_digit('²'));
-        assert!(
-            is_print('½') && !is_print('\u{a0}') && is_graphic('\u{a0}') && !is_print('\u{ad}')
-        );
+        assert!(is_print('½') && !is_print('\u{a0}') && !is_print('\u{ad}'));
     }
 
     #[test]

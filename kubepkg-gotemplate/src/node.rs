@@ -1,0 +1,304 @@
+//! The syntax tree: all nodes of one parsed text in one flat store, addressed by number.
+//!
+//! A flat store is dropped, walked and printed without recursion, so that a template nested ten
+//! thousand deep is no danger. Nodes keep byte offsets; lines and columns are counted only when an
+//! error is reported. [`Source::node_text`] writes a node back as Go does in its error texts.
+
+use std::sync::Arc;
+
+use crate::bytestring::GoString;
+use crate::func::Function;
+use crate::funcs::Builtin;
+use crate::quote::quote;
+
+/// The number of a node in its [`Source`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeId(pub(crate) u32);
+
+/// A parsed text and its nodes; several templates (`define`) may come from one source.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// The name under which the text was parsed.
+    pub(crate) parse_name: String,
+    pub(crate) text: Vec<u8>,
+    pub(crate) nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) pos: usize,
+    pub(crate) kind: NodeKind,
+}
+
+/// A name in a chain of fields.
+pub(crate) type Name = GoString;
+
+#[derive(Debug)]
+pub(crate) enum NodeKind {
+    Text(GoString),
+    Action(NodeId),
+    Branch {
+        kind: BranchKind,
+        pipe: NodeId,
+        list: NodeId,
+        else_list: Option<NodeId>,
+    },
+    Template {
+        name: GoString,
+        pipe: Option<NodeId>,
+    },
+    Break,
+    Continue,
+    List(Vec<NodeId>),
+    Pipe {
+        is_assign: bool,
+        decl: Vec<NodeId>,
+        cmds: Vec<NodeId>,
+    },
+    Command(Vec<NodeId>),
+    Identifier {
+        name: GoString,
+        target: Target,
+    },
+    /// The name of the variable, then fields.
+    Variable(Vec<Name>),
+    Field(Vec<Name>),
+    Chain {
+        node: NodeId,
+        fields: Vec<Name>,
+    },
+    Dot,
+    Nil,
+    Bool(bool),
+    Number(Box<Number>),
+    String {
+        quoted: GoString,
+        text: GoString,
+    },
+}
+
+/// What a function name stands for, found when it is parsed.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    Function(Arc<Function>),
+    Builtin(Builtin),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BranchKind {
+    If,
+    With,
+    Range,
+}
+
+impl BranchKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::If => "if",
+            Self::With => "with",
+            Self::Range => "range",
+        }
+    }
+}
+
+/// A number constant under every type that can hold it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Number {
+    pub(crate) int: Option<i64>,
+    pub(crate) uint: Option<u64>,
+    pub(crate) float: Option<f64>,
+    pub(crate) complex: Option<(f64, f64)>,
+    pub(crate) text: String,
+}
+
+enum Piece<'a> {
+    Node(NodeId),
+    Bytes(&'a [u8]),
+    Text(&'static str),
+    Quoted(&'a [u8]),
+}
+
+impl Source {
+    pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id.0 as usize)
+    }
+
+    pub(crate) fn kind(&self, id: NodeId) -> &NodeKind {
+        // Every id comes from the parser of this very source.
+        self.node(id).map_or(&NodeKind::Nil, |n| &n.kind)
+    }
+
+    /// Line (from 1) and column (bytes, from 0) of a node.
+    pub(crate) fn position(&self, id: NodeId) -> (usize, usize) {
+        let pos = self.node(id).map_or(0, |n| n.pos);
+        let before = self.text.get(..pos).unwrap_or(&self.text);
+        let column = match before.iter().rposition(|b| *b == b'\n') {
+            Some(newline) => pos - newline - 1,
+            None => pos,
+        };
+        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+        (line, column)
+    }
+
+    /// The text of a node as Go's `Node.String` writes it.
+    pub(crate) fn node_text(&self, id: NodeId) -> String {
+        let mut out = Vec::new();
+        let mut work = vec![Piece::Node(id)];
+        while let Some(piece) = work.pop() {
+            match piece {
+                Piece::Bytes(bytes) => out.extend_from_slice(bytes),
+                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Piece::Quoted(bytes) => out.extend_from_slice(quote(bytes).as_bytes()),
+                Piece::Node(id) => {
+                    let at = work.len();
+                    self.pieces(id, &mut work);
+                    // Written in reading order; the stack wants the first piece on top.
+                    if let Some(new) = work.get_mut(at..) {
+                        new.reverse();
+                    }
+                }
+            }
+        }
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// Pushes the parts of a node's text in reading order.
+    fn pieces<'a>(&'a self, id: NodeId, work: &mut Vec<Piece<'a>>) {
+        match self.kind(id) {
+            NodeKind::Text(text) => work.push(Piece::Bytes(text)),
+            NodeKind::Action(pipe) => {
+                work.extend([Piece::Text("{{"), Piece::Node(*pipe), Piece::Text("}}")]);
+            }
+            NodeKind::Branch {
+                kind,
+                pipe,
+                list,
+                else_list,
+            } => {
+                work.extend([
+                    Piece::Text("{{"),
+                    Piece::Text(kind.name()),
+                    Piece::Text(" "),
+                    Piece::Node(*pipe),
+                    Piece::Text("}}"),
+                    Piece::Node(*list),
+                ]);
+                if let Some(list) = else_list {
+                    work.extend([Piece::Text("{{else}}"), Piece::Node(*list)]);
+                }
+                work.push(Piece::Text("{{end}}"));
+            }
+            NodeKind::Template { name, pipe } => {
+                work.extend([Piece::Text("{{template "), Piece::Quoted(name)]);
+                if let Some(pipe) = pipe {
+                    work.extend([Piece::Text(" "), Piece::Node(*pipe)]);
+                }
+                work.push(Piece::Text("}}"));
+            }
+            NodeKind::Break => work.push(Piece::Text("{{break}}")),
+            NodeKind::Continue => work.push(Piece::Text("{{continue}}")),
+            NodeKind::List(nodes) => work.extend(nodes.iter().map(|n| Piece::Node(*n))),
+            NodeKind::Pipe {
+                is_assign,
+                decl,
+                cmds,
+            } => {
+                for (i, variable) in decl.iter().enumerate() {
+                    if i > 0 {
+                        work.push(Piece::Text(", "));
+                    }
+                    work.push(Piece::Node(*variable));
+                }
+                if !decl.is_empty() {
+                    work.push(Piece::Text(if *is_assign { " = " } else { " := " }));
+                }
+                for (i, cmd) in cmds.iter().enumerate() {
+                    if i > 0 {
+                        work.push(Piece::Text(" | "));
+                    }
+                    work.push(Piece::Node(*cmd));
+                }
+            }
+            NodeKind::Command(args) => {
+                for (i, arg) in args.iter().enumerate() {
+                    if i > 0 {
+                        work.push(Piece::Text(" "));
+                    }
+                    self.parenthesized(*arg, work);
+                }
+            }
+            NodeKind::Identifier { name, .. } => work.push(Piece::Bytes(name)),
+            NodeKind::Variable(names) => {
+                for (i, name) in names.iter().enumerate() {
+                    if i > 0 {
+                        work.push(Piece::Text("."));
+                    }
+                    work.push(Piece::Bytes(name));
+                }
+            }
+            NodeKind::Field(names) => {
+                for name in names {
+                    work.extend([Piece::Text("."), Piece::Bytes(name)]);
+                }
+            }
+            NodeKind::Chain { node, fields } => {
+                self.parenthesized(*node, work);
+                for name in fields {
+                    work.extend([Piece::Text("."), Piece::Bytes(name)]);
+                }
+            }
+            NodeKind::Dot => work.push(Piece::Text(".")),
+            NodeKind::Nil => work.push(Piece::Text("nil")),
+            NodeKind::Bool(b) => work.push(Piece::Text(if *b { "true" } else { "false" })),
+            NodeKind::Number(number) => work.push(Piece::Bytes(number.text.as_bytes())),
+            NodeKind::String { quoted, .. } => work.push(Piece::Bytes(quoted)),
+        }
+    }
+
+    fn parenthesized<'a>(&'a self, id: NodeId, work: &mut Vec<Piece<'a>>) {
+        if matches!(self.kind(id), NodeKind::Pipe { .. }) {
+            work.extend([Piece::Text("("), Piece::Node(id), Piece::Text(")")]);
+        } else {
+            work.push(Piece::Node(id));
+        }
+    }
+
+    /// Whether a list holds nothing but white space. Only a bare list of text counts: an action,
+    /// even one that prints nothing, does not.
+    pub(crate) fn is_empty_tree(&self, root: NodeId) -> bool {
+        match self.kind(root) {
+            NodeKind::List(nodes) => nodes.iter().all(|n| match self.kind(*n) {
+                NodeKind::Text(text) => is_blank(text),
+                _ => false,
+            }),
+            _ => false,
+        }
+    }
+}
+
+/// `bytes.TrimSpace` leaves nothing.
+fn is_blank(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (c, width) = crate::runes::decode(rest);
+        if !c.is_some_and(|c| {
+            matches!(
+                c,
+                '\t' | '\n'
+                    | '\u{b}'
+                    | '\u{c}'
+                    | '\r'
+                    | ' '
+                    | '\u{85}'
+                    | '\u{a0}'
+                    | '\u{1680}'
+                    | '\u{2000}'
+                    ..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+            )
+        }) {
+            return false;
+        }
+        rest = rest.get(width..).unwrap_or_default();
+    }
+    true
+}

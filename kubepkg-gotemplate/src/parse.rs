@@ -1,0 +1,797 @@
+//! The parser: tokens to nodes, one flat store per text, no recursion.
+//!
+//! Blocks and parentheses are kept on explicit stacks, so depth costs heap only; parentheses stop
+//! at Go's 10,000. Function names are looked up here, once. Error texts and lines, including
+//! which token's line an error names, follow `text/template/parse` of Go 1.26.
+
+use std::collections::BTreeMap;
+
+use crate::bytestring::GoString;
+use crate::error::ParseError;
+use crate::func::FuncTable;
+use crate::funcs::Builtin;
+use crate::lex::{Item, Lexer, Tok};
+use crate::node::{BranchKind, Name, Node, NodeId, NodeKind, Source, Target};
+use crate::number::parse_number;
+use crate::quote::{quote, unquote};
+
+/// Go's limit on nested parentheses.
+const MAX_PAREN_DEPTH: usize = 10_000;
+
+/// The templates of one parsed text: roots by name, in order of the names.
+pub(crate) struct Parsed {
+    pub(crate) source: Source,
+    pub(crate) roots: BTreeMap<GoString, NodeId>,
+}
+
+/// Parses a text under a name; `define` and `block` add more templates.
+pub(crate) fn parse(name: &str, text: &[u8], funcs: &FuncTable) -> Result<Parsed, ParseError> {
+    let has = |f: &str| funcs.get(f).is_some();
+    let mut parser = Parser {
+        name,
+        lexer: Lexer::new(text, !has("break"), !has("continue")),
+        funcs,
+        token: [None; 3],
+        peek_count: 0,
+        source: Source {
+            parse_name: name.to_owned(),
+            text: text.to_vec(),
+            nodes: Vec::new(),
+        },
+        roots: BTreeMap::new(),
+        tree: TreeState::new(),
+        blocks: Vec::new(),
+    };
+    parser.run()?;
+    Ok(Parsed {
+        source: parser.source,
+        roots: parser.roots,
+    })
+}
+
+/// The state that Go keeps per tree: a `define` or `block` starts with a fresh one.
+struct TreeState<'a> {
+    vars: Vec<&'a [u8]>,
+    action_line: usize,
+    range_depth: usize,
+}
+
+impl TreeState<'_> {
+    fn new() -> Self {
+        Self {
+            vars: vec![b"$"],
+            action_line: 0,
+            range_depth: 0,
+        }
+    }
+}
+
+/// A block whose end has not come yet.
+struct Open<'a> {
+    kind: OpenKind<'a>,
+    list: Vec<NodeId>,
+}
+
+enum OpenKind<'a> {
+    /// `{{define "name"}}`
+    Define {
+        name: GoString,
+        outer: TreeState<'a>,
+    },
+    /// `{{block "name" pipe}}`
+    Block {
+        name: GoString,
+        pos: usize,
+        pipe: NodeId,
+        outer: TreeState<'a>,
+    },
+    Branch {
+        kind: BranchKind,
+        pos: usize,
+        pipe: NodeId,
+        /// The first list, once `else` was seen.
+        then_list: Option<NodeId>,
+        vars_mark: usize,
+        /// An `else if` or `else with`: closed by the end of the branch around it.
+        implied: bool,
+    },
+}
+
+/// A pipeline under construction; parentheses stack them.
+struct PipeFrame {
+    context: &'static str,
+    end: Tok,
+    pos: usize,
+    is_assign: bool,
+    decl: Vec<NodeId>,
+    cmds: Vec<NodeId>,
+    cmd: Option<(usize, Vec<NodeId>)>,
+}
+
+/// What one action turned out to be.
+enum Action {
+    Node(NodeId),
+    Opened,
+    Else,
+    End,
+}
+
+struct Parser<'a> {
+    name: &'a str,
+    lexer: Lexer<'a>,
+    funcs: &'a FuncTable,
+    /// Three-token look-ahead; the first is always the newest token read.
+    token: [Option<Item<'a>>; 3],
+    peek_count: usize,
+    source: Source,
+    roots: BTreeMap<GoString, NodeId>,
+    tree: TreeState<'a>,
+    blocks: Vec<Open<'a>>,
+}
+
+type Res<T> = Result<T, ParseError>;
+
+impl<'a> Parser<'a> {
+    fn error<T>(&self, message: impl Into<String>) -> Res<T> {
+        Err(ParseError {
+            template: self.name.to_owned(),
+            line: self.token[0].map_or(0, |t| t.line),
+            message: message.into(),
+        })
+    }
+
+    fn unexpected<T>(&self, token: &Item<'a>, context: &str) -> Res<T> {
+        let shown = self.lexer.show(token);
+        if token.kind == Tok::Error {
+            let started = self.tree.action_line;
+            let mut extra = String::new();
+            if started != 0 && started != token.line {
+                let prefix = if shown.ends_with(" action") {
+                    ""
+                } else {
+                    " in action"
+                };
+                extra = format!("{prefix} started at {}:{started}", self.name);
+            }
+            return self.error(format!("{shown}{extra}"));
+        }
+        self.error(format!("unexpected {shown} in {context}"))
+    }
+
+    fn next(&mut self) -> Item<'a> {
+        if self.peek_count > 0 {
+            self.peek_count -= 1;
+        } else {
+            self.token[0] = Some(self.lexer.next_item());
+        }
+        match self.token.get(self.peek_count).copied().flatten() {
+            Some(token) => token,
+            None => self.lexer.next_item(),
+        }
+    }
+
+    fn backup(&mut self) {
+        self.peek_count += 1;
+    }
+
+    fn backup2(&mut self, t1: Item<'a>) {
+        self.token[1] = Some(t1);
+        self.peek_count = 2;
+    }
+
+    fn backup3(&mut self, t2: Item<'a>, t1: Item<'a>) {
+        self.token[1] = Some(t1);
+        self.token[2] = Some(t2);
+        self.peek_count = 3;
+    }
+
+    fn peek(&mut self) -> Item<'a> {
+        let token = self.next();
+        self.backup();
+        token
+    }
+
+    fn next_non_space(&mut self) -> Item<'a> {
+        loop {
+            let token = self.next();
+            if token.kind != Tok::Space {
+                return token;
+            }
+        }
+    }
+
+    fn peek_non_space(&mut self) -> Item<'a> {
+        let token = self.next_non_space();
+        self.backup();
+        token
+    }
+
+    fn expect(&mut self, kind: Tok, context: &str) -> Res<Item<'a>> {
+        let token = self.next_non_space();
+        if token.kind == kind {
+            Ok(token)
+        } else {
+            self.unexpected(&token, context)
+        }
+    }
+
+    fn add(&mut self, pos: usize, kind: NodeKind) -> Res<NodeId> {
+        let Ok(id) = u32::try_from(self.source.nodes.len()) else {
+            return self.error("template is too large");
+        };
+        self.source.nodes.push(Node { pos, kind });
+        Ok(NodeId(id))
+    }
+
+    fn kind(&self, id: NodeId) -> &NodeKind {
+        self.source.kind(id)
+    }
+
+    // Blocks.
+
+    fn run(&mut self) -> Res<()> {
+        let mut root = Vec::new();
+        loop {
+            let token = self.peek_non_space();
+            if token.kind == Tok::Eof {
+                if !self.blocks.is_empty() {
+                    return self.error("unexpected EOF");
+                }
+                break;
+            }
+            if self.blocks.is_empty() && token.kind == Tok::LeftDelim {
+                let delim = self.next();
+                if self.next_non_space().kind == Tok::Define {
+                    self.open_define()?;
+                    continue;
+                }
+                self.backup2(delim);
+            }
+            match self.text_or_action()? {
+                Action::Node(node) => match self.blocks.last_mut() {
+                    Some(open) => open.list.push(node),
+                    None => root.push(node),
+                },
+                Action::Opened => {}
+                Action::Else => self.on_else()?,
+                Action::End => {
+                    if let Some(node) = self.on_end()? {
+                        self.tree.action_line = 0;
+                        match self.blocks.last_mut() {
+                            Some(open) => open.list.push(node),
+                            None => root.push(node),
+                        }
+                    }
+                }
+            }
+        }
+        let list = self.add(0, NodeKind::List(root))?;
+        self.install(GoString::from(self.name), list)
+    }
+
+    /// Go's `Tree.add`: a second definition in one text replaces an empty one only.
+    fn install(&mut self, name: GoString, list: NodeId) -> Res<()> {
+        match self.roots.get(&name) {
+            Some(old) if !self.source.is_empty_tree(*old) => {
+                if !self.source.is_empty_tree(list) {
+                    return self.error(format!(
+                        "template: multiple definition of template {}",
+                        quote(&name)
+                    ));
+                }
+            }
+            _ => {
+                self.roots.insert(name, list);
+            }
+        }
+        Ok(())
+    }
+
+    fn open_define(&mut self) -> Res<()> {
+        const CONTEXT: &str = "define clause";
+        let outer = std::mem::replace(&mut self.tree, TreeState::new());
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        self.expect(Tok::RightDelim, CONTEXT)?;
+        self.blocks.push(Open {
+            kind: OpenKind::Define { name, outer },
+            list: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn text_or_action(&mut self) -> Res<Action> {
+        let token = self.next_non_space();
+        match token.kind {
+            Tok::Text => {
+                let node = self.add(token.pos, NodeKind::Text(GoString::from(token.val)))?;
+                Ok(Action::Node(node))
+            }
+            Tok::LeftDelim => {
+                self.tree.action_line = token.line;
+                let action = self.action()?;
+                // An opened block stays "the action" until one inside it is complete.
+                if !matches!(action, Action::Opened) {
+                    self.tree.action_line = 0;
+                }
+                Ok(action)
+            }
+            _ => self.unexpected(&token, "input"),
+        }
+    }
+
+    fn action(&mut self) -> Res<Action> {
+        let token = self.next_non_space();
+        match token.kind {
+            Tok::Block => self.open_block(),
+            Tok::Break => self.loop_control(&token, NodeKind::Break, "{{break}}"),
+            Tok::Continue => self.loop_control(&token, NodeKind::Continue, "{{continue}}"),
+            Tok::Else => {
+                let peek = self.peek_non_space();
+                if !matches!(peek.kind, Tok::If | Tok::With) {
+                    self.expect(Tok::RightDelim, "else")?;
+                }
+                Ok(Action::Else)
+            }
+            Tok::End => {
+                self.expect(Tok::RightDelim, "end")?;
+                Ok(Action::End)
+            }
+            Tok::If => self.open_branch(BranchKind::If, false),
+            Tok::Range => self.open_branch(BranchKind::Range, false),
+            Tok::With => self.open_branch(BranchKind::With, false),
+            Tok::Template => self.template_control(),
+            _ => {
+                self.backup();
+                let token = self.peek();
+                let pipe = self.pipeline("command", Tok::RightDelim)?;
+                let node = self.add(token.pos, NodeKind::Action(pipe))?;
+                Ok(Action::Node(node))
+            }
+        }
+    }
+
+    fn loop_control(&mut self, token: &Item<'a>, kind: NodeKind, text: &str) -> Res<Action> {
+        let next = self.next_non_space();
+        if next.kind != Tok::RightDelim {
+            return self.unexpected(&next, text);
+        }
+        if self.tree.range_depth == 0 {
+            return self.error(format!("{text} outside {{{{range}}}}"));
+        }
+        let node = self.add(token.pos, kind)?;
+        Ok(Action::Node(node))
+    }
+
+    fn open_branch(&mut self, kind: BranchKind, implied: bool) -> Res<Action> {
+        let vars_mark = self.tree.vars.len();
+        let pipe = self.pipeline(kind.name(), Tok::RightDelim)?;
+        if kind == BranchKind::Range {
+            self.tree.range_depth += 1;
+        }
+        let pos = self.source.node(pipe).map_or(0, |n| n.pos);
+        self.blocks.push(Open {
+            kind: OpenKind::Branch {
+                kind,
+                pos,
+                pipe,
+                then_list: None,
+                vars_mark,
+                implied,
+            },
+            list: Vec::new(),
+        });
+        Ok(Action::Opened)
+    }
+
+    fn open_block(&mut self) -> Res<Action> {
+        const CONTEXT: &str = "block clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let pipe = self.pipeline(CONTEXT, Tok::RightDelim)?;
+        let outer = std::mem::replace(&mut self.tree, TreeState::new());
+        self.blocks.push(Open {
+            kind: OpenKind::Block {
+                name,
+                pos: token.pos,
+                pipe,
+                outer,
+            },
+            list: Vec::new(),
+        });
+        Ok(Action::Opened)
+    }
+
+    fn template_control(&mut self) -> Res<Action> {
+        const CONTEXT: &str = "template clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let mut pipe = None;
+        if self.next_non_space().kind != Tok::RightDelim {
+            self.backup();
+            pipe = Some(self.pipeline(CONTEXT, Tok::RightDelim)?);
+        }
+        let node = self.add(token.pos, NodeKind::Template { name, pipe })?;
+        Ok(Action::Node(node))
+    }
+
+    fn template_name(&mut self, token: &Item<'a>, context: &str) -> Res<GoString> {
+        match token.kind {
+            Tok::String | Tok::RawString => match unquote(token.val) {
+                Ok(name) => Ok(GoString::from(name)),
+                Err(e) => self.error(e.to_string()),
+            },
+            _ => self.unexpected(token, context),
+        }
+    }
+
+    /// `{{else}}`, `{{else if`, `{{else with`: the first list of the innermost branch is complete.
+    fn on_else(&mut self) -> Res<()> {
+        let Some(open) = self.blocks.last_mut() else {
+            return self.error("unexpected {{else}}");
+        };
+        let (branch, has_else) = match &open.kind {
+            OpenKind::Define { .. } => return self.error("unexpected {{else}} in define clause"),
+            OpenKind::Block { .. } => return self.error("unexpected {{else}} in block clause"),
+            OpenKind::Branch {
+                kind, then_list, ..
+            } => (*kind, then_list.is_some()),
+        };
+        if has_else {
+            return self.error("expected end; found {{else}}");
+        }
+        let items = std::mem::take(&mut open.list);
+        let list = self.add(0, NodeKind::List(items))?;
+        if let Some(Open {
+            kind: OpenKind::Branch { then_list, .. },
+            ..
+        }) = self.blocks.last_mut()
+        {
+            *then_list = Some(list);
+        }
+        if branch == BranchKind::Range {
+            self.tree.range_depth -= 1;
+        }
+        // `else if` and `else with` continue the same action.
+        let follows = self.peek().kind;
+        if (branch == BranchKind::If && follows == Tok::If)
+            || (branch == BranchKind::With && follows == Tok::With)
+        {
+            self.next();
+            self.open_branch(branch, true)?;
+        }
+        Ok(())
+    }
+
+    /// `{{end}}`: closes the innermost block, and with it every implied branch. Gives the node to
+    /// add to the list around it, if there is one.
+    fn on_end(&mut self) -> Res<Option<NodeId>> {
+        loop {
+            let Some(open) = self.blocks.pop() else {
+                return self.error("unexpected {{end}}");
+            };
+            let list = self.add(0, NodeKind::List(open.list))?;
+            match open.kind {
+                OpenKind::Define { name, outer } => {
+                    self.install(name, list)?;
+                    self.tree = outer;
+                    return Ok(None);
+                }
+                OpenKind::Block {
+                    name,
+                    pos,
+                    pipe,
+                    outer,
+                } => {
+                    self.install(name.clone(), list)?;
+                    self.tree = outer;
+                    let node = self.add(
+                        pos,
+                        NodeKind::Template {
+                            name,
+                            pipe: Some(pipe),
+                        },
+                    )?;
+                    return Ok(Some(node));
+                }
+                OpenKind::Branch {
+                    kind,
+                    pos,
+                    pipe,
+                    then_list,
+                    vars_mark,
+                    implied,
+                } => {
+                    if kind == BranchKind::Range && then_list.is_none() {
+                        self.tree.range_depth -= 1;
+                    }
+                    self.tree.vars.truncate(vars_mark);
+                    let (list, else_list) = match then_list {
+                        Some(then_list) => (then_list, Some(list)),
+                        None => (list, None),
+                    };
+                    let node = self.add(
+                        pos,
+                        NodeKind::Branch {
+                            kind,
+                            pipe,
+                            list,
+                            else_list,
+                        },
+                    )?;
+                    if !implied {
+                        return Ok(Some(node));
+                    }
+                    match self.blocks.last_mut() {
+                        Some(outer) => outer.list.push(node),
+                        None => return self.error("unexpected {{end}}"),
+                    }
+                }
+            }
+        }
+    }
+
+    // Pipelines.
+
+    fn pipeline(&mut self, context: &'static str, end: Tok) -> Res<NodeId> {
+        let mut frame = self.open_pipe(context, end)?;
+        let mut frames: Vec<PipeFrame> = Vec::new();
+        loop {
+            if frame.cmd.is_none() {
+                let token = self.next_non_space();
+                match token.kind {
+                    kind if kind == frame.end => {
+                        let node = self.close_pipe(&mut frame)?;
+                        match frames.pop() {
+                            None => return Ok(node),
+                            Some(outer) => {
+                                frame = outer;
+                                self.after_term(&mut frame, Some(node))?;
+                            }
+                        }
+                    }
+                    Tok::Bool
+                    | Tok::CharConstant
+                    | Tok::Complex
+                    | Tok::Dot
+                    | Tok::Field
+                    | Tok::Identifier
+                    | Tok::Number
+                    | Tok::Nil
+                    | Tok::RawString
+                    | Tok::String
+                    | Tok::Variable
+                    | Tok::LeftParen => {
+                        self.backup();
+                        let pos = self.peek_non_space().pos;
+                        frame.cmd = Some((pos, Vec::new()));
+                    }
+                    _ => return self.unexpected(&token, frame.context),
+                }
+                continue;
+            }
+            // Inside a command: skip leading spaces, then a term.
+            let token = self.next_non_space();
+            if token.kind == Tok::LeftParen {
+                if frames.len() >= MAX_PAREN_DEPTH {
+                    return self.error("max expression depth exceeded");
+                }
+                let inner = self.open_pipe("parenthesized pipeline", Tok::RightParen)?;
+                frames.push(std::mem::replace(&mut frame, inner));
+                continue;
+            }
+            let node = self.term(&token)?;
+            self.after_term(&mut frame, node)?;
+        }
+    }
+
+    /// The start of a pipeline: position and declarations.
+    fn open_pipe(&mut self, context: &'static str, end: Tok) -> Res<PipeFrame> {
+        let mut frame = PipeFrame {
+            context,
+            end,
+            pos: self.peek_non_space().pos,
+            is_assign: false,
+            decl: Vec::new(),
+            cmds: Vec::new(),
+            cmd: None,
+        };
+        loop {
+            let v = self.peek_non_space();
+            if v.kind != Tok::Variable {
+                return Ok(frame);
+            }
+            self.next();
+            // "$x foo" needs a token more than "$x := foo": remember what stands beside the variable.
+            let after = self.peek();
+            let next = self.peek_non_space();
+            match next.kind {
+                Tok::Assign | Tok::Declare => {
+                    frame.is_assign = next.kind == Tok::Assign;
+                    self.next_non_space();
+                    let node = self.variable(v.pos, v.val)?;
+                    frame.decl.push(node);
+                    self.tree.vars.push(v.val);
+                    return Ok(frame);
+                }
+                Tok::Char if next.val == b"," => {
+                    self.next_non_space();
+                    let node = self.variable(v.pos, v.val)?;
+                    frame.decl.push(node);
+                    self.tree.vars.push(v.val);
+                    if context == "range" && frame.decl.len() < 2 {
+                        match self.peek_non_space().kind {
+                            Tok::Variable | Tok::RightDelim | Tok::RightParen => continue,
+                            _ => return self.error("range can only initialize variables"),
+                        }
+                    }
+                    return self.error(format!("too many declarations in {context}"));
+                }
+                _ if after.kind == Tok::Space => {
+                    self.backup3(v, after);
+                    return Ok(frame);
+                }
+                _ => {
+                    self.backup2(v);
+                    return Ok(frame);
+                }
+            }
+        }
+    }
+
+    fn close_pipe(&mut self, frame: &mut PipeFrame) -> Res<NodeId> {
+        if frame.cmds.is_empty() {
+            return self.error(format!("missing value for {}", frame.context));
+        }
+        for (i, cmd) in frame.cmds.iter().enumerate().skip(1) {
+            let NodeKind::Command(args) = self.kind(*cmd) else {
+                continue;
+            };
+            let Some(first) = args.first() else { continue };
+            if matches!(
+                self.kind(*first),
+                NodeKind::Bool(_)
+                    | NodeKind::Dot
+                    | NodeKind::Nil
+                    | NodeKind::Number(_)
+                    | NodeKind::String { .. }
+            ) {
+                return self.error(format!(
+                    "non executable command in pipeline stage {}",
+                    i + 1
+                ));
+            }
+        }
+        self.add(
+            frame.pos,
+            NodeKind::Pipe {
+                is_assign: frame.is_assign,
+                decl: std::mem::take(&mut frame.decl),
+                cmds: std::mem::take(&mut frame.cmds),
+            },
+        )
+    }
+
+    /// Fields after a term, then what ends the operand or the command.
+    fn after_term(&mut self, frame: &mut PipeFrame, term: Option<NodeId>) -> Res<()> {
+        let Some((pos, mut args)) = frame.cmd.take() else {
+            return self.error("operand outside of a command");
+        };
+        if let Some(term) = term {
+            let operand = self.operand(term)?;
+            args.push(operand);
+        }
+        let token = self.next();
+        match token.kind {
+            Tok::Space => {
+                frame.cmd = Some((pos, args));
+                return Ok(());
+            }
+            Tok::RightDelim | Tok::RightParen => self.backup(),
+            Tok::Pipe => {}
+            _ => return self.unexpected(&token, "operand"),
+        }
+        if args.is_empty() {
+            return self.error("empty command");
+        }
+        let cmd = self.add(pos, NodeKind::Command(args))?;
+        frame.cmds.push(cmd);
+        Ok(())
+    }
+
+    fn operand(&mut self, term: NodeId) -> Res<NodeId> {
+        let first = self.peek();
+        if first.kind != Tok::Field {
+            return Ok(term);
+        }
+        let mut fields: Vec<Name> = Vec::new();
+        while self.peek().kind == Tok::Field {
+            let field = self.next();
+            fields.push(GoString::from(field.val.get(1..).unwrap_or_default()));
+        }
+        let kind = match self.kind(term) {
+            NodeKind::Field(names) => {
+                let mut names = names.clone();
+                names.append(&mut fields);
+                NodeKind::Field(names)
+            }
+            NodeKind::Variable(names) => {
+                let mut names = names.clone();
+                names.append(&mut fields);
+                NodeKind::Variable(names)
+            }
+            NodeKind::Bool(_)
+            | NodeKind::String { .. }
+            | NodeKind::Number(_)
+            | NodeKind::Nil
+            | NodeKind::Dot => {
+                let text = self.source.node_text(term);
+                return self.error(format!(
+                    "unexpected . after term {}",
+                    quote(text.as_bytes())
+                ));
+            }
+            _ => NodeKind::Chain { node: term, fields },
+        };
+        self.add(first.pos, kind)
+    }
+
+    /// A simple operand; `None` when the token does not begin one.
+    fn term(&mut self, token: &Item<'a>) -> Res<Option<NodeId>> {
+        let kind = match token.kind {
+            Tok::Identifier => self.identifier(token)?,
+            Tok::Dot => NodeKind::Dot,
+            Tok::Nil => NodeKind::Nil,
+            Tok::Variable => {
+                let node = self.variable(token.pos, token.val)?;
+                if !self.tree.vars.contains(&token.val) {
+                    return self.error(format!("undefined variable {}", quote(token.val)));
+                }
+                return Ok(Some(node));
+            }
+            Tok::Field => {
+                NodeKind::Field(vec![GoString::from(token.val.get(1..).unwrap_or_default())])
+            }
+            Tok::Bool => NodeKind::Bool(token.val == b"true"),
+            Tok::CharConstant | Tok::Complex | Tok::Number => {
+                match parse_number(token.val, token.kind) {
+                    Ok(number) => NodeKind::Number(Box::new(number)),
+                    Err(message) => return self.error(message),
+                }
+            }
+            Tok::String | Tok::RawString => match unquote(token.val) {
+                Ok(text) => NodeKind::String {
+                    quoted: GoString::from(token.val),
+                    text: GoString::from(text),
+                },
+                Err(e) => return self.error(e.to_string()),
+            },
+            _ => {
+                self.backup();
+                return Ok(None);
+            }
+        };
+        self.add(token.pos, kind).map(Some)
+    }
+
+    fn identifier(&mut self, token: &Item<'a>) -> Res<NodeKind> {
+        let name = String::from_utf8_lossy(token.val);
+        let target = match self.funcs.get(&name) {
+            Some(function) => Target::Function(function.clone()),
+            None => match Builtin::from_name(&name) {
+                Some(builtin) => Target::Builtin(builtin),
+                None => {
+                    return self.error(format!("function {} not defined", quote(token.val)));
+                }
+            },
+        };
+        Ok(NodeKind::Identifier {
+            name: GoString::from(token.val),
+            target,
+        })
+    }
+
+    fn variable(&mut self, pos: usize, text: &[u8]) -> Res<NodeId> {
+        self.add(pos, NodeKind::Variable(vec![GoString::from(text)]))
+    }
+}

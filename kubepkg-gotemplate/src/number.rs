@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn bad_numbers_are_refused_in_gos_words() {
         let error = |text: &str| parse_number(text.as_bytes(), Tok::Number).unwrap_err();
-        assert_eq!(error("09"), "illegal number syntax: \"09\"");
+        assert_eq!(error("09"), "integer overflow: \"09\"");
+        assert_eq!(error("0x"), "illegal number syntax: \"0x\"");
         assert_eq!(
             error("99999999999999999999"),
             "integer overflow: \"99999999999999999999\""

@@ -7,6 +7,7 @@
 )]
 //! The kinds on a real API server.
 
+mod generated;
 mod kinds;
 mod kubectl;
 mod refusals;

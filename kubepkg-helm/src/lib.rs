@@ -1,11 +1,35 @@
 //! A Helm SDK: charts, rendering, releases, server-side apply and readiness.
 #![deny(missing_docs)]
 
+#[cfg(feature = "cluster")]
+mod apply;
 mod capabilities;
 mod chart;
+#[cfg(feature = "cluster")]
+mod clock;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod go;
+#[cfg(feature = "cluster")]
+mod guard;
+#[cfg(feature = "cluster")]
+mod helm;
 mod hook;
+#[cfg(feature = "cluster")]
+mod objects;
+#[cfg(feature = "cluster")]
+mod operation;
+#[cfg(feature = "cluster")]
+mod plan;
+#[cfg(feature = "cluster")]
+mod progress;
+#[cfg(feature = "cluster")]
+mod readiness;
+#[cfg(feature = "cluster")]
+mod release;
 mod render;
+#[cfg(feature = "cluster")]
+mod storage;
 mod values;
 
 pub use capabilities::{Capabilities, HELM_VERSION, HelmVersion, KubeVersion, KubeVersionError};
@@ -23,3 +47,37 @@ pub use render::{
     RenderedObject,
 };
 pub use values::{Values, ValuesError};
+
+#[cfg(feature = "cluster")]
+pub use apply::ApplyError;
+#[cfg(feature = "cluster")]
+pub use clock::{Clock, SystemClock};
+#[cfg(feature = "cluster")]
+pub use cluster::{ApiError, Cluster, ClusterLookup, Discovery, ResourceKind};
+#[cfg(feature = "cluster")]
+pub use guard::{
+    Foreign, MANAGED_BY, MANAGED_BY_LABEL, Mismatch, RELEASE_NAME_ANNOTATION,
+    RELEASE_NAMESPACE_ANNOTATION, RESOURCE_POLICY_ANNOTATION,
+};
+#[cfg(feature = "cluster")]
+pub use helm::{Helm, HelmOptions};
+#[cfg(feature = "cluster")]
+pub use objects::ManifestError;
+#[cfg(feature = "cluster")]
+pub use operation::{
+    Advance, CrdPolicy, Failure, FailureReason, InstallRequest, KeptBecause, KeptObject,
+    NamespaceSpec, ObjectStatus, Operation, OperationError, Outcome, Preflight, ReleaseOptions,
+    RollbackRequest, UninstallRequest, UpgradeRequest,
+};
+#[cfg(feature = "cluster")]
+pub use plan::{OperationKind, Step};
+#[cfg(feature = "cluster")]
+pub use progress::{Progress, Propagation, Wait};
+#[cfg(feature = "cluster")]
+pub use readiness::{AssessError, Cause, Readiness, Reading, Status, aggregate, assess, assess_as};
+#[cfg(feature = "cluster")]
+pub use release::{
+    ApplyMethod, Info, RecordError, RecordLimits, Release, ReleaseStatus, ReleaseTime,
+};
+#[cfg(feature = "cluster")]
+pub use storage::{PROGRESS_ANNOTATION, RecordHead, Secrets, Storage, StorageError, StoredRelease};

@@ -1,0 +1,380 @@
+//! Writing objects by server-side apply, one request an object.
+//!
+//! A new object must not take over somebody else's. Instead of reading each object first, the first apply of
+//! a new object names a resource version that no existing object has: the server creates the object when
+//! there is none, and answers 409 without touching anything when there is one. Only then is the object's
+//! metadata read and its owner checked. So an install costs one request an object, and is safe against an
+//! object that appears between check and write.
+//!
+//! Objects that the previous revision had are applied without that. Nothing is forced unless the caller
+//! asks, as in Helm 4. Field validation is asked for on the request, and the answer is the live object, so
+//! nothing is read before or after.
+//! Source of the rules and texts: Helm 4.3.1 `pkg/kube/client.go`.
+
+use crate::cluster::{Answer, ApiError, Call, Cluster, ResourceKind, Verb};
+use crate::guard::{self, Foreign};
+use crate::objects::ManifestObject;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How often a write is tried again while another request counts the same quota.
+const QUOTA_TRIES: u32 = 5;
+
+/// A version that no stored object has: etcd's first revision is taken before any object is written.
+const NO_SUCH_VERSION: &str = "1";
+
+/// Why an object could not be written. Texts are Helm's.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// It belongs to somebody else.
+    #[error("unable to continue with {operation}: {source}")]
+    Foreign {
+        /// `install` or `update`.
+        operation: &'static str,
+        /// Whose it is.
+        #[source]
+        source: Foreign,
+    },
+    /// Another field manager holds fields with other values.
+    #[error("conflict occurred while applying object {namespace}/{name} {go_kind}: {source}")]
+    Conflict {
+        /// Namespace of the object.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+        /// Group, version and kind as Go prints them.
+        go_kind: String,
+        /// The server's answer.
+        #[source]
+        source: ApiError,
+    },
+    /// The server refused it.
+    #[error("server-side apply failed for object {namespace}/{name} {go_kind}: {source}")]
+    Refused {
+        /// Namespace of the object.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+        /// Group, version and kind as Go prints them.
+        go_kind: String,
+        /// The server's answer.
+        #[source]
+        source: ApiError,
+    },
+    /// The server does not serve its kind.
+    #[error(
+        "resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": no matches for kind {kind:?} in version {api_version:?}\nensure CRDs are installed first"
+    )]
+    NoKind {
+        /// Namespace of the object, as written.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+        /// `apiVersion` of the object.
+        api_version: String,
+        /// Kind of the object.
+        kind: String,
+    },
+    /// Something else failed on the way.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+}
+
+impl ApplyError {
+    /// True when asking again later may help.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            ApplyError::Conflict { source, .. } | ApplyError::Refused { source, .. } => {
+                source.is_transient()
+            }
+            ApplyError::Api(source) => source.is_transient(),
+            ApplyError::Foreign { .. } | ApplyError::NoKind { .. } => false,
+        }
+    }
+
+    /// True when the path itself was not found: the kind is not served yet.
+    pub(crate) fn is_unserved(&self) -> bool {
+        match self {
+            ApplyError::NoKind { .. } => true,
+            ApplyError::Refused {
+                source:
+                    ApiError::Status {
+                        code: 404, message, ..
+                    },
+                ..
+            } => {
+                message.contains("could not find the requested resource")
+                    || message.contains("404 page not found")
+            }
+            _ => false,
+        }
+    }
+}
+
+/// In whose name objects are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner<'a> {
+    pub(crate) release: &'a str,
+    pub(crate) namespace: &'a str,
+    /// `install` or `update`, for messages.
+    pub(crate) operation: &'static str,
+}
+
+/// What may be done to an object that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It was part of the previous revision: apply.
+    Ours,
+    /// It is new in this revision: apply when it bears our marks.
+    Check,
+    /// It is new in this revision: apply whoever made it.
+    Take,
+}
+
+/// A resolved object: where it lives and what it says.
+#[derive(Clone, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) object: &'a ManifestObject,
+    pub(crate) resource: ResourceKind,
+    pub(crate) namespace: String,
+}
+
+impl<'a> Target<'a> {
+    /// Finds where an object lives. Objects of namespaced kinds without a namespace go to `default`.
+    pub(crate) async fn resolve(
+        cluster: &Cluster,
+        object: &'a ManifestObject,
+        default: &str,
+    ) -> Result<Self, ApplyError> {
+        let resource = cluster.resource(&object.api_version, &object.kind).await?;
+        let resource = resource.ok_or_else(|| ApplyError::NoKind {
+            namespace: object.namespace.clone(),
+            name: object.name.clone(),
+            api_version: object.api_version.clone(),
+            kind: object.kind.clone(),
+        })?;
+        Ok(Self::at(object, resource, default))
+    }
+
+    pub(crate) fn at(object: &'a ManifestObject, resource: ResourceKind, default: &str) -> Self {
+        let namespace = if !resource.namespaced {
+            String::new()
+        } else if object.namespace.is_empty() {
+            default.to_owned()
+        } else {
+            object.namespace.clone()
+        };
+        Self {
+            object,
+            resource,
+            namespace,
+        }
+    }
+
+    pub(crate) fn path(&self) -> String {
+        self.resource.object(&self.namespace, &self.object.name)
+    }
+
+    /// The object with its namespace filled in.
+    fn body(&self) -> Value {
+        let mut value = self.object.value.clone();
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            if self.namespace.is_empty() {
+                metadata.remove("namespace");
+            } else {
+                metadata.insert("namespace".to_owned(), json!(self.namespace));
+            }
+        }
+        value
+    }
+
+    fn conflict(&self, source: ApiError) -> ApplyError {
+        let (namespace, name) = (self.namespace.clone(), self.object.name.clone());
+        let go_kind = self.object.go_kind();
+        if source.is_conflict() {
+            ApplyError::Conflict {
+                namespace,
+                name,
+                go_kind,
+                source,
+            }
+        } else if source.is_transient() {
+            ApplyError::Api(source)
+        } else {
+            ApplyError::Refused {
+                namespace,
+                name,
+                go_kind,
+                source,
+            }
+        }
+    }
+}
+
+/// Writes objects with one field manager.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writer<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) field_manager: &'a str,
+}
+
+impl Writer<'_> {
+    /// Applies an object of a release and returns the live object.
+    pub(crate) async fn apply(
+        &self,
+        target: &Target<'_>,
+        owner: Owner<'_>,
+        existing: Existing,
+        force: bool,
+    ) -> Result<Answer, ApplyError> {
+        let mut body = target.body();
+        guard::mark(&mut body, owner.release, owner.namespace);
+        if existing != Existing::Ours {
+            match self.create_only(target, &body).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if !error.is_conflict() => return Err(target.conflict(error)),
+                Err(_) => {}
+            }
+            if existing == Existing::Check {
+                self.require_ours(target, owner).await?;
+            }
+        }
+        self.patch(target, &body, force)
+            .await
+            .map_err(|error| target.conflict(error))
+    }
+
+    /// Applies an object as it is, without marks (hooks).
+    pub(crate) async fn apply_plain(&self, target: &Target<'_>) -> Result<Answer, ApplyError> {
+        let body = target.body();
+        self.patch(target, &body, false)
+            .await
+            .map_err(|error| target.conflict(error))
+    }
+
+    /// Applies a CustomResourceDefinition as it is: only when it is new, or over what exists.
+    /// `None` when it exists and stays as it is.
+    pub(crate) async fn apply_crd(
+        &self,
+        target: &Target<'_>,
+        replace: bool,
+    ) -> Result<Option<Answer>, ApplyError> {
+        let body = target.body();
+        if replace {
+            let patched = self.patch(target, &body, true).await;
+            return patched.map(Some).map_err(|error| target.conflict(error));
+        }
+        match self.create_only(target, &body).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.is_conflict() => Ok(None),
+            Err(error) => Err(target.conflict(error)),
+        }
+    }
+
+    /// Checks the owner of an object that exists; one that does not is fine.
+    pub(crate) async fn require_ours(
+        &self,
+        target: &Target<'_>,
+        owner: Owner<'_>,
+    ) -> Result<(), ApplyError> {
+        let Some(found) = self.metadata(target).await? else {
+            return Ok(());
+        };
+        let mismatches = guard::mismatches(&found, owner.release, owner.namespace);
+        if mismatches.is_empty() {
+            return Ok(());
+        }
+        let source = Foreign {
+            kind: target.object.kind.clone(),
+            namespace: target.namespace.clone(),
+            name: target.object.name.clone(),
+            mismatches,
+        };
+        Err(ApplyError::Foreign {
+            operation: owner.operation,
+            source,
+        })
+    }
+
+    /// Labels, annotations and so on of a live object; none when it does not exist.
+    pub(crate) async fn metadata(&self, target: &Target<'_>) -> Result<Option<Value>, ApiError> {
+        match self
+            .cluster
+            .call(Call::new(Verb::Get, target.path()).metadata_only())
+            .await
+        {
+            Ok(answer) => Ok(Some(answer.body)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The live object; none when it does not exist.
+    pub(crate) async fn read(&self, target: &Target<'_>) -> Result<Option<Value>, ApiError> {
+        match self.cluster.call(Call::new(Verb::Get, target.path())).await {
+            Ok(answer) => Ok(Some(answer.body)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes exactly the object that was looked at. True when it is gone at once.
+    pub(crate) async fn delete(
+        &self,
+        target: &Target<'_>,
+        seen: &Value,
+        propagation: &str,
+    ) -> Result<bool, ApiError> {
+        let mut options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
+        });
+        if let (Some(uid), Some(map)) = (seen.pointer("/metadata/uid"), options.as_object_mut()) {
+            map.insert("preconditions".to_owned(), json!({"uid": uid}));
+        }
+        match self
+            .cluster
+            .call(Call::new(Verb::Delete, target.path()).body(&options))
+            .await
+        {
+            Ok(answer) => Ok(answer.body["kind"] == "Status"),
+            // Another object of that name has come meanwhile: the one that was looked at is gone.
+            Err(error) if error.is_not_found() || error.is_conflict() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create_only(&self, target: &Target<'_>, body: &Value) -> Result<Answer, ApiError> {
+        let mut body = body.clone();
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion".to_owned(), json!(NO_SUCH_VERSION));
+        }
+        self.patch(target, &body, false).await
+    }
+
+    async fn patch(
+        &self,
+        target: &Target<'_>,
+        body: &Value,
+        force: bool,
+    ) -> Result<Answer, ApiError> {
+        let query = [
+            ("fieldManager", self.field_manager),
+            ("fieldValidation", "Strict"),
+            ("force", if force { "true" } else { "false" }),
+        ];
+        let mut tries = 0;
+        loop {
+            let call = Call::new(Verb::Apply, target.path())
+                .query(&query)
+                .body(body);
+            match self.cluster.call(call).await {
+                Err(error) if error.is_quota_race() && tries < QUOTA_TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(Duration::from_millis(10 << tries)).await;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}

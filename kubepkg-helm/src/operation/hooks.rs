@@ -1,0 +1,245 @@
+//! Steps that run hooks. A hook must not run twice: before it is created, the record says that it runs, and
+//! from then on its object is applied, never deleted and made anew; an object that exists already is the
+//! one this operation made, because what an earlier operation left was deleted before that.
+//! Source of the rules: Helm 4.3.1 `pkg/action/hooks.go`.
+
+use super::error::{Failure, ObjectStatus, StepError};
+use super::{Done, Operation};
+use crate::apply::{Target, Writer};
+use crate::plan::{Step, deletes};
+use crate::readiness::{Reading, Status, assess_as};
+use crate::{DeletePolicy, HookPhase};
+use serde_json::Value;
+
+impl Operation {
+    /// The event for which a hook of this operation runs.
+    pub(super) fn event_of(&self, hook: usize) -> String {
+        let later = self
+            .plan
+            .iter()
+            .skip(self.cursor)
+            .find_map(|step| match step {
+                Step::HooksDone(event) => Some(event.clone()),
+                _ => None,
+            });
+        let event = later.or_else(|| {
+            // Deletions after the event.
+            self.plan
+                .iter()
+                .take(self.cursor)
+                .rev()
+                .find_map(|step| match step {
+                    Step::HooksDone(event) => Some(event.clone()),
+                    _ => None,
+                })
+        });
+        let fallback = || self.release.hooks.get(hook)?.events.first().cloned();
+        event
+            .or_else(fallback)
+            .map(|event| event.to_string())
+            .unwrap_or_default()
+    }
+
+    fn hook_targets(&self, hook: usize) -> &[crate::objects::ManifestObject] {
+        self.hook_objects
+            .get(hook)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    /// Deletes a hook's objects when they bear the hook's mark.
+    pub(super) async fn delete_hook(&mut self, hook: usize) -> Result<Done, StepError> {
+        let cluster = self.helm.cluster();
+        let writer = Writer {
+            cluster,
+            field_manager: self.helm.field_manager(),
+        };
+        let mut foreign = Vec::new();
+        for object in self.hook_targets(hook) {
+            let target = Target::resolve(cluster, object, &self.release.namespace).await?;
+            let Some(found) = writer.metadata(&target).await? else {
+                continue;
+            };
+            let marked = found
+                .pointer("/metadata/annotations")
+                .is_some_and(|annotations| annotations.get(crate::HOOK_ANNOTATION).is_some());
+            if !marked {
+                foreign.push(format!(
+                    "{} {:?} in namespace {:?} exists and is no hook",
+                    object.kind, object.name, target.namespace
+                ));
+                continue;
+            }
+            writer.delete(&target, &found, "Background").await?;
+        }
+        if foreign.is_empty() {
+            Ok(Done::Yes)
+        } else {
+            Err(StepError::Failed(Failure::new(
+                super::FailureReason::Foreign,
+                foreign.join("; "),
+            )))
+        }
+    }
+
+    pub(super) async fn await_hook_gone(&mut self, hook: usize) -> Result<Done, StepError> {
+        let cluster = self.helm.cluster();
+        let writer = Writer {
+            cluster,
+            field_manager: self.helm.field_manager(),
+        };
+        let mut left = Vec::new();
+        for object in self.hook_targets(hook) {
+            let target = Target::resolve(cluster, object, &self.release.namespace).await?;
+            if writer.metadata(&target).await?.is_some() {
+                left.push(ObjectStatus {
+                    kind: object.kind.clone(),
+                    namespace: target.namespace.clone(),
+                    name: object.name.clone(),
+                    status: Status::Terminating,
+                    message: "Resource scheduled for deletion".to_owned(),
+                });
+            }
+        }
+        Ok(if left.is_empty() {
+            Done::Yes
+        } else {
+            Done::NotYet(left)
+        })
+    }
+
+    pub(super) async fn run_hook(&mut self, hook: usize) -> Result<Done, StepError> {
+        if self.saved != Some(self.cursor) {
+            let now = self.helm.now().to_string();
+            if let Some(hook) = self.release.hooks.get_mut(hook) {
+                hook.last_run.started_at = Some(now);
+                hook.last_run.completed_at = None;
+                hook.last_run.phase = HookPhase::Running;
+            }
+            self.checkpoint().await?;
+        }
+        let cluster = self.helm.cluster();
+        let writer = Writer {
+            cluster,
+            field_manager: self.helm.field_manager(),
+        };
+        let mut warnings = Vec::new();
+        for object in self.hook_targets(hook) {
+            let target = Target::resolve(cluster, object, &self.release.namespace).await?;
+            match writer.apply_plain(&target).await {
+                Ok(answer) => warnings.extend(answer.warnings),
+                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(error) => {
+                    let path = self.release.hooks.get(hook).map(|hook| hook.path.clone());
+                    return Err(StepError::Failed(Failure::new(
+                        super::error::reason_of(&error),
+                        format!(
+                            "warning: Hook {} {} failed: {error}",
+                            self.event_of(hook),
+                            path.unwrap_or_default()
+                        ),
+                    )));
+                }
+            }
+        }
+        for warning in warnings {
+            self.warn(warning);
+        }
+        Ok(Done::Yes)
+    }
+
+    pub(super) async fn await_hook(&mut self, hook: usize) -> Result<Done, StepError> {
+        let cluster = self.helm.cluster();
+        let writer = Writer {
+            cluster,
+            field_manager: self.helm.field_manager(),
+        };
+        let mut statuses = Vec::new();
+        for object in self.hook_targets(hook) {
+            let waited_for = matches!(
+                (object.group(), object.kind.as_str()),
+                ("batch", "Job") | ("", "Pod")
+            );
+            if !waited_for {
+                continue;
+            }
+            let target = Target::resolve(cluster, object, &self.release.namespace).await?;
+            let live: Option<Value> = writer.read(&target).await?;
+            let now = self.helm.now();
+            statuses.push(super::wait::judge(
+                &target,
+                live.as_ref(),
+                Reading::Hook,
+                now,
+                assess_as,
+            ));
+        }
+        statuses.retain(|status| status.status != Status::Current);
+        let working = statuses
+            .iter()
+            .any(|status| status.status != Status::Failed);
+        if working {
+            return Ok(Done::NotYet(statuses));
+        }
+        let failed = !statuses.is_empty();
+        let now = self.helm.now().to_string();
+        if let Some(hook) = self.release.hooks.get_mut(hook) {
+            hook.last_run.completed_at = Some(now);
+            hook.last_run.phase = if failed {
+                HookPhase::Failed
+            } else {
+                HookPhase::Succeeded
+            };
+        }
+        if failed {
+            Err(StepError::Failed(Failure::not_ready(statuses)))
+        } else {
+            Ok(Done::Yes)
+        }
+    }
+
+    /// After the failure of a hook: deletes it if it asks for that, and those of its event that succeeded
+    /// before it and ask for that. What goes wrong here is a warning.
+    pub(super) async fn hook_failed(&mut self, step: &Step) {
+        let (Step::AwaitHook(failed) | Step::RunHook(failed)) = *step else {
+            return;
+        };
+        if let Some(hook) = self.release.hooks.get_mut(failed) {
+            hook.last_run.phase = HookPhase::Failed;
+            let now = self.helm.now().to_string();
+            hook.last_run.completed_at.get_or_insert(now);
+        }
+        if !matches!(step, Step::AwaitHook(_)) {
+            return;
+        }
+        let event = self.event_of(failed);
+        let mut doomed = Vec::new();
+        for step in self.plan.iter().take(self.cursor + 1) {
+            if let Step::AwaitHook(index) = step {
+                let policy = if *index == failed {
+                    DeletePolicy::HookFailed
+                } else {
+                    DeletePolicy::HookSucceeded
+                };
+                let wanted = self.release.hooks.get(*index).is_some_and(|hook| {
+                    deletes(hook, &policy)
+                        && hook.events.iter().any(|known| known.as_str() == event)
+                });
+                if wanted {
+                    doomed.push(*index);
+                }
+            }
+        }
+        for index in doomed {
+            match self.delete_hook(index).await {
+                Ok(_) => {}
+                Err(StepError::Stopped(error)) => {
+                    self.warn(format!("hook was not deleted: {error}"));
+                }
+                Err(StepError::Failed(failure)) => {
+                    self.warn(format!("hook was not deleted: {failure}"));
+                }
+            }
+        }
+    }
+}

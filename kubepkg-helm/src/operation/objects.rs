@@ -1,0 +1,400 @@
+//! Steps that write and delete objects: the chart's `crds/`, the objects of the release, the removal of what
+//! the previous revision had and this one has not, and the removal of a release's objects.
+
+use super::error::{Failure, FailureReason, ObjectStatus, StepError, reason_of};
+use super::{CrdPolicy, Done, KeptBecause, KeptObject, Operation, OperationError};
+use crate::apply::{ApplyError, Existing, Owner, Target};
+use crate::cluster::{Answer, ResourceKind};
+use crate::guard;
+use crate::helm::Helm;
+use crate::objects::{ManifestObject, ObjectKey, objects_of};
+use crate::plan::OperationKind;
+use crate::readiness::{Readiness, Status, assess};
+use futures::StreamExt as _;
+use std::collections::BTreeSet;
+
+/// What became of an object that was to be deleted.
+enum Deleted {
+    Gone,
+    Going,
+    Kept(KeptBecause),
+}
+
+impl Operation {
+    pub(super) async fn apply_crds(&mut self) -> Result<Done, StepError> {
+        let replace = self.crd_policy == CrdPolicy::CreateReplace;
+        let helm = self.helm.clone();
+        let mut warnings = Vec::new();
+        for object in &self.crds {
+            let target = Target::resolve(helm.cluster(), object, &self.release.namespace).await?;
+            let applied = helm
+                .crd_writer()
+                .apply_crd(&target, replace)
+                .await
+                .map_err(|error| {
+                    if error.is_transient() {
+                        return StepError::Stopped(error.into());
+                    }
+                    let text = format!("failed to install CRD {}: {error}", object.name);
+                    StepError::Failed(Failure::new(reason_of(&error), text))
+                })?;
+            if let Some(answer) = applied {
+                warnings.extend(answer.warnings);
+            }
+        }
+        for warning in warnings {
+            self.warn(warning);
+        }
+        Ok(Done::Yes)
+    }
+
+    /// Waits until the CRDs are established and the server lists their kinds.
+    pub(super) async fn await_crds(&mut self) -> Result<Done, StepError> {
+        let helm = self.helm.clone();
+        let mut open = Vec::new();
+        for object in self.crds.iter().filter(|object| object.is_crd()) {
+            let target = Target::resolve(helm.cluster(), object, &self.release.namespace).await?;
+            let live = helm.writer().read(&target).await?;
+            let answer = match &live {
+                None => Ok(Readiness::not_found()),
+                Some(live) => assess(live, helm.now()),
+            };
+            let (status, message) = match answer {
+                Ok(answer) => (answer.status, answer.message),
+                Err(error) => (Status::Unknown, error.to_string()),
+            };
+            if status != Status::Current {
+                open.push(ObjectStatus {
+                    kind: object.kind.clone(),
+                    namespace: String::new(),
+                    name: object.name.clone(),
+                    status,
+                    message,
+                });
+            }
+        }
+        if open.iter().any(|status| status.status != Status::Failed) {
+            return Ok(Done::NotYet(open));
+        }
+        if !open.is_empty() {
+            return Err(StepError::Failed(Failure::not_ready(open)));
+        }
+        for kind in &self.expected {
+            if helm
+                .cluster()
+                .resource(&kind.api_version(), &kind.kind)
+                .await?
+                .is_none()
+            {
+                return Ok(Done::NotYet(vec![unserved(kind)]));
+            }
+        }
+        Ok(Done::Yes)
+    }
+
+    pub(super) async fn apply_objects(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> Result<Done, StepError> {
+        self.load_previous_keys().await?;
+        let helm = self.helm.clone();
+        let settings = &self.progress.settings;
+        let owner = Owner {
+            release: &self.release.name,
+            namespace: &self.release.namespace,
+            operation: match self.progress.operation {
+                OperationKind::Install => "install",
+                _ => "update",
+            },
+        };
+        let unknown = if settings.take_ownership {
+            Existing::Take
+        } else {
+            Existing::Check
+        };
+        let empty = BTreeSet::new();
+        let previous = self.previous_keys.as_ref().unwrap_or(&empty);
+        let expected = &self.expected;
+        let force = settings.force_conflicts;
+        let writes = (from..to).filter_map(|index| {
+            let object = self.objects.get(index)?;
+            let helm = &helm;
+            Some(async move {
+                let target = resolve_expected(helm, object, owner.namespace, expected).await;
+                let outcome = match target {
+                    Ok(target) => {
+                        let known = previous.contains(&key_of(&target));
+                        let existing = if known { Existing::Ours } else { unknown };
+                        helm.writer().apply(&target, owner, existing, force).await
+                    }
+                    Err(error) => Err(error),
+                };
+                (index, outcome)
+            })
+        });
+        let results: Vec<(usize, Result<Answer, ApplyError>)> = futures::stream::iter(writes)
+            .buffered(helm.concurrency())
+            .collect()
+            .await;
+        self.take_results(results).await
+    }
+
+    async fn take_results(
+        &mut self,
+        results: Vec<(usize, Result<Answer, ApplyError>)>,
+    ) -> Result<Done, StepError> {
+        let mut failures: Vec<ApplyError> = Vec::new();
+        let mut transient = None;
+        let mut not_served = Vec::new();
+        let mut crd = false;
+        for (index, outcome) in results {
+            let object = self.objects.get(index);
+            match outcome {
+                Ok(answer) => {
+                    crd |= object.is_some_and(ManifestObject::is_crd);
+                    self.live.insert(index, answer.body);
+                    for warning in answer.warnings {
+                        self.warn(warning);
+                    }
+                }
+                Err(error) if error.is_transient() => transient = Some(error),
+                Err(error) => {
+                    let coming = object.and_then(|object| {
+                        self.expected.iter().find(|kind| {
+                            kind.kind == object.kind && kind.api_version() == object.api_version
+                        })
+                    });
+                    match coming {
+                        Some(kind) if error.is_unserved() => not_served.push(unserved(kind)),
+                        _ => failures.push(error),
+                    }
+                }
+            }
+        }
+        if crd {
+            self.helm.cluster().forget().await;
+        }
+        if let Some(first) = failures.first() {
+            let reason = reason_of(first);
+            let separator = match self.progress.operation {
+                OperationKind::Install => "\n",
+                _ => " && ",
+            };
+            let message = failures
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(separator);
+            return Err(StepError::Failed(Failure::new(reason, message)));
+        }
+        if let Some(error) = transient {
+            return Err(StepError::Stopped(error.into()));
+        }
+        if not_served.is_empty() {
+            Ok(Done::Yes)
+        } else {
+            Ok(Done::NotYet(not_served))
+        }
+    }
+
+    /// Deletes what older revisions had and this one has not.
+    pub(super) async fn prune(&mut self) -> Result<Done, StepError> {
+        let helm = self.helm.clone();
+        let namespace = self.release.namespace.clone();
+        let mut wanted = BTreeSet::new();
+        for object in &self.objects {
+            match resolve_expected(&helm, object, &namespace, &self.expected).await {
+                Ok(target) => {
+                    wanted.insert(key_of(&target));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut doomed = Vec::new();
+        let mut seen = BTreeSet::new();
+        for revision in [self.progress.previous, self.progress.leftover]
+            .into_iter()
+            .flatten()
+        {
+            let Some(stored) = self.stored(revision).await? else {
+                continue;
+            };
+            let objects = objects_of(&stored.release.manifest).map_err(|source| {
+                StepError::Failed(Failure::new(
+                    FailureReason::Record,
+                    format!(
+                        "unable to build kubernetes objects from current release manifest: {source}"
+                    ),
+                ))
+            })?;
+            for object in objects {
+                match Target::resolve(helm.cluster(), &object, &namespace).await {
+                    Ok(target) => {
+                        let key = key_of(&target);
+                        if !wanted.contains(&key) && seen.insert(key) {
+                            doomed.push((object.clone(), target.resource.clone()));
+                        }
+                    }
+                    // A kind that is no longer served has no objects.
+                    Err(ApplyError::NoKind { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        for (object, resource) in doomed {
+            let target = Target::at(&object, resource, &namespace);
+            if let Deleted::Kept(because) = self.delete_object(&helm, &target).await? {
+                self.keep(&target, because);
+            }
+        }
+        Ok(Done::Yes)
+    }
+
+    pub(super) async fn delete_objects(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> Result<Done, StepError> {
+        let helm = self.helm.clone();
+        let namespace = self.release.namespace.clone();
+        let this = &*self;
+        let deletions = (from..to).filter_map(|index| {
+            let object = this.objects.get(index)?;
+            let (helm, namespace) = (&helm, &namespace);
+            Some(async move {
+                let target = match Target::resolve(helm.cluster(), object, namespace).await {
+                    Ok(target) => target,
+                    Err(ApplyError::NoKind { .. }) => return Ok((index, None, Deleted::Gone)),
+                    Err(error) => return Err(StepError::from(error)),
+                };
+                let deleted = this.delete_object(helm, &target).await?;
+                let kept = KeptObject {
+                    kind: object.kind.clone(),
+                    namespace: target.namespace.clone(),
+                    name: object.name.clone(),
+                    because: KeptBecause::Policy,
+                };
+                Ok((index, Some(kept), deleted))
+            })
+        });
+        let results: Vec<Result<_, StepError>> = futures::stream::iter(deletions)
+            .buffered(helm.concurrency())
+            .collect()
+            .await;
+        for result in results {
+            let (index, kept, deleted) = result?;
+            match deleted {
+                Deleted::Going => continue,
+                Deleted::Gone => {}
+                Deleted::Kept(because) => {
+                    if let Some(kept) = kept {
+                        self.remember_kept(KeptObject { because, ..kept });
+                    }
+                }
+            }
+            self.settled.insert(index);
+        }
+        Ok(Done::Yes)
+    }
+
+    /// Deletes a live object that is ours and may go.
+    async fn delete_object(&self, helm: &Helm, target: &Target<'_>) -> Result<Deleted, StepError> {
+        let Some(found) = helm.writer().metadata(target).await? else {
+            return Ok(Deleted::Gone);
+        };
+        if guard::keeps(&found) {
+            return Ok(Deleted::Kept(KeptBecause::Policy));
+        }
+        let mismatches = guard::mismatches(&found, &self.release.name, &self.release.namespace);
+        if !mismatches.is_empty() {
+            return Ok(Deleted::Kept(KeptBecause::NotOurs));
+        }
+        let propagation = self.progress.settings.propagation.as_str();
+        let gone = helm.writer().delete(target, &found, propagation).await?;
+        if target.object.is_crd() {
+            helm.cluster().forget().await;
+        }
+        Ok(if gone { Deleted::Gone } else { Deleted::Going })
+    }
+
+    fn keep(&mut self, target: &Target<'_>, because: KeptBecause) {
+        self.remember_kept(KeptObject {
+            kind: target.object.kind.clone(),
+            namespace: target.namespace.clone(),
+            name: target.object.name.clone(),
+            because,
+        });
+    }
+
+    fn remember_kept(&mut self, kept: KeptObject) {
+        if !self.kept.contains(&kept) {
+            self.kept.push(kept);
+        }
+    }
+
+    /// The objects that the previous revision had.
+    async fn load_previous_keys(&mut self) -> Result<(), StepError> {
+        if self.previous_keys.is_some() {
+            return Ok(());
+        }
+        let mut keys = BTreeSet::new();
+        if let Some(revision) = self.progress.previous {
+            let helm = self.helm.clone();
+            let namespace = self.release.namespace.clone();
+            let Some(stored) = self.stored(revision).await? else {
+                return Err(StepError::Stopped(OperationError::NoRevision {
+                    name: self.release.name.clone(),
+                    revision,
+                }));
+            };
+            for object in objects_of(&stored.release.manifest).unwrap_or_default() {
+                match Target::resolve(helm.cluster(), &object, &namespace).await {
+                    Ok(target) => {
+                        keys.insert(key_of(&target));
+                    }
+                    Err(ApplyError::NoKind { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        self.previous_keys = Some(keys);
+        Ok(())
+    }
+}
+
+fn key_of(target: &Target<'_>) -> ObjectKey {
+    ObjectKey {
+        group: target.resource.group.clone(),
+        kind: target.resource.kind.clone(),
+        namespace: target.namespace.clone(),
+        name: target.object.name.clone(),
+    }
+}
+
+/// Resolves an object whose kind may be on its way.
+pub(super) async fn resolve_expected<'a>(
+    helm: &Helm,
+    object: &'a ManifestObject,
+    namespace: &str,
+    expected: &[ResourceKind],
+) -> Result<Target<'a>, ApplyError> {
+    match Target::resolve(helm.cluster(), object, namespace).await {
+        Err(error @ ApplyError::NoKind { .. }) => expected
+            .iter()
+            .find(|kind| kind.kind == object.kind && kind.api_version() == object.api_version)
+            .map(|kind| Target::at(object, kind.clone(), namespace))
+            .ok_or(error),
+        outcome => outcome,
+    }
+}
+
+fn unserved(kind: &ResourceKind) -> ObjectStatus {
+    ObjectStatus {
+        kind: "CustomResourceDefinition".to_owned(),
+        namespace: String::new(),
+        name: format!("{}.{}", kind.plural, kind.group),
+        status: Status::InProgress,
+        message: format!("{} of {} is not served yet", kind.kind, kind.api_version()),
+    }
+}

@@ -170,7 +170,7 @@ mod tests {
         for reason in PackageReason::ALL {
             assert_eq!(reason.as_str().parse(), Ok(*reason));
         }
-        assert_eq!(PackageReason::ALL.len(), 15);
+        assert_eq!(PackageReason::ALL.len(), 16);
         assert_eq!(
             PackageReason::CRDOwnershipConflict.to_string(),
             "CRDOwnershipConflict"

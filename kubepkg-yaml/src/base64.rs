@@ -16,7 +16,11 @@ fn digit(byte: u8) -> Option<u32> {
 
 /// Decodes `text`; `None` if it is not base64.
 pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let clean: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    let clean: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !matches!(byte, b'\r' | b'\n'))
+        .collect();
     if clean.len() % 4 != 0 {
         return None;
     }
@@ -73,9 +77,13 @@ mod tests {
     #[test]
     fn reads_what_it_writes_and_refuses_the_rest() {
         // RFC 4648, section 10.
-        for (plain, coded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
-        {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(encode_lines(plain.as_bytes()), coded);
             assert_eq!(decode(coded.as_bytes()), Some(plain.as_bytes().to_vec()));
         }

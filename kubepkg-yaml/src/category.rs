@@ -6,18 +6,29 @@
 
 /// Whether `c` is in a letter category (Go's `unicode.IsLetter`).
 pub(crate) fn is_letter(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphabetic() } else { contains(LETTERS, c) }
+    if c.is_ascii() {
+        c.is_ascii_alphabetic()
+    } else {
+        contains(LETTERS, c)
+    }
 }
 
 /// Whether `c` is a decimal digit (Go's `unicode.IsDigit`).
 pub(crate) fn is_digit(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_digit() } else { contains(DIGITS, c) }
+    if c.is_ascii() {
+        c.is_ascii_digit()
+    } else {
+        contains(DIGITS, c)
+    }
 }
 
 fn contains(table: &[(u32, u32)], c: char) -> bool {
     let code = u32::from(c);
     let after = table.partition_point(|&(first, _)| first <= code);
-    after.checked_sub(1).and_then(|at| table.get(at)).is_some_and(|&(_, last)| code <= last)
+    after
+        .checked_sub(1)
+        .and_then(|at| table.get(at))
+        .is_some_and(|&(_, last)| code <= last)
 }
 
 /// Ranges of the categories Lu, Ll, Lt, Lm and Lo.

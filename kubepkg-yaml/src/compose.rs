@@ -27,7 +27,10 @@ pub(crate) enum NodeKind<'a> {
     Sequence(u32),
     /// First key. Keys and values take turns.
     Mapping(u32),
-    Alias { name: &'a str, target: u32 },
+    Alias {
+        name: &'a str,
+        target: u32,
+    },
 }
 
 /// One node.
@@ -55,7 +58,10 @@ pub(crate) struct Document<'a> {
 
 impl<'a> Document<'a> {
     pub(crate) fn node(&self, index: u32) -> &Node<'a> {
-        usize::try_from(index).ok().and_then(|index| self.nodes.get(index)).unwrap_or(&self.void)
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| self.nodes.get(index))
+            .unwrap_or(&self.void)
     }
 }
 
@@ -78,7 +84,10 @@ pub(crate) fn compose<'a>(
 ) -> Result<Document<'a>, YamlError> {
     let mut parser = Parser::new(decoded);
     let void = Node {
-        kind: NodeKind::Scalar { value: Cow::Borrowed(""), implicit: true },
+        kind: NodeKind::Scalar {
+            value: Cow::Borrowed(""),
+            implicit: true,
+        },
         tag: Tag::None,
         mark: Mark::default(),
         next: NONE,
@@ -86,7 +95,12 @@ pub(crate) fn compose<'a>(
         binary: None,
     };
     let mut composer = Composer {
-        document: Document { nodes: Vec::new(), root: NONE, has_alias: false, void },
+        document: Document {
+            nodes: Vec::new(),
+            root: NONE,
+            has_alias: false,
+            void,
+        },
         open: Vec::new(),
         anchors: HashMap::new(),
         limit: limits.nodes,
@@ -109,11 +123,21 @@ pub(crate) fn compose<'a>(
 impl<'a> Composer<'a> {
     fn accept(&mut self, event: EventKind<'a>, mark: Mark) -> Result<(), YamlError> {
         match event {
-            EventKind::Scalar { properties, value, plain_implicit } => {
+            EventKind::Scalar {
+                properties,
+                value,
+                plain_implicit,
+            } => {
                 let tag = Tag::of(properties.tag.as_deref());
-                let binary =
-                    if tag == Tag::Binary { crate::base64::decode(value.as_bytes()) } else { None };
-                let kind = NodeKind::Scalar { value, implicit: plain_implicit };
+                let binary = if tag == Tag::Binary {
+                    crate::base64::decode(value.as_bytes())
+                } else {
+                    None
+                };
+                let kind = NodeKind::Scalar {
+                    value,
+                    implicit: plain_implicit,
+                };
                 let node = self.add(kind, &properties, mark)?;
                 if let Some(node) = self.document.nodes.get_mut(node as usize) {
                     node.binary = binary;
@@ -135,7 +159,11 @@ impl<'a> Composer<'a> {
                     ));
                 };
                 self.document.has_alias = true;
-                self.add(NodeKind::Alias { name, target }, &Properties::default(), mark)?;
+                self.add(
+                    NodeKind::Alias { name, target },
+                    &Properties::default(),
+                    mark,
+                )?;
             }
             EventKind::SequenceEnd | EventKind::MappingEnd => {
                 self.open.pop();
@@ -154,7 +182,12 @@ impl<'a> Composer<'a> {
         let nodes = &mut self.document.nodes;
         let index = match u32::try_from(nodes.len()) {
             Ok(index) if nodes.len() < self.limit && index != NONE => index,
-            _ => return Err(YamlError::Limit { kind: LimitKind::Nodes, limit: self.limit }),
+            _ => {
+                return Err(YamlError::Limit {
+                    kind: LimitKind::Nodes,
+                    limit: self.limit,
+                });
+            }
         };
         nodes.push(Node {
             kind,
@@ -170,7 +203,11 @@ impl<'a> Composer<'a> {
         match self.open.last_mut() {
             None => self.document.root = index,
             Some(open) => {
-                let previous = if open.last == NONE { open.node } else { open.last };
+                let previous = if open.last == NONE {
+                    open.node
+                } else {
+                    open.last
+                };
                 let first = open.last == NONE;
                 open.last = index;
                 if let Some(previous) = nodes.get_mut(previous as usize) {

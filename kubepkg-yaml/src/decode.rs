@@ -17,10 +17,27 @@ use crate::tree::{Tree, Val};
 const WANT_MAP: &str = "map merge requires map or sequence of maps as the value";
 
 enum Frame<'n> {
-    Seq { node: u32, next: u32, base: usize, before: u64 },
-    Map { node: u32, next: u32, base: usize, before: u64, key: Option<Val<'n>>, line: usize },
+    Seq {
+        node: u32,
+        next: u32,
+        base: usize,
+        before: u64,
+    },
+    Map {
+        node: u32,
+        next: u32,
+        base: usize,
+        before: u64,
+        key: Option<Val<'n>>,
+        line: usize,
+    },
     /// A map whose entries go into the map below it.
-    Merge { node: u32, next: u32, key: Option<Val<'n>>, line: usize },
+    Merge {
+        node: u32,
+        next: u32,
+        key: Option<Val<'n>>,
+        line: usize,
+    },
     /// Maps still to be merged, the next one last.
     MergeList(Vec<u32>),
     /// An alias that is being expanded.
@@ -124,7 +141,10 @@ impl<'n> Decoder<'n, '_> {
                 && self.from_aliases as f64 / self.decoded as f64
                     > allowed_alias_ratio(self.decoded)
             {
-                return Err(YamlError::meaning("document contains excessive aliasing", None));
+                return Err(YamlError::meaning(
+                    "document contains excessive aliasing",
+                    None,
+                ));
             }
         }
         Ok(())
@@ -160,7 +180,12 @@ impl<'n> Decoder<'n, '_> {
             NodeKind::Sequence(first) => {
                 self.open(index);
                 let base = self.items.len();
-                self.frames.push(Frame::Seq { node: index, next: *first, base, before });
+                self.frames.push(Frame::Seq {
+                    node: index,
+                    next: *first,
+                    base,
+                    before,
+                });
                 Ok(None)
             }
             NodeKind::Mapping(first) => {
@@ -289,7 +314,12 @@ impl<'n> Decoder<'n, '_> {
                 }
                 Ok(None)
             }
-            Some(Frame::Seq { node, next, base, before }) => {
+            Some(Frame::Seq {
+                node,
+                next,
+                base,
+                before,
+            }) => {
                 if *next != NONE {
                     let child = *next;
                     *next = document.node(child).next;
@@ -301,9 +331,14 @@ impl<'n> Decoder<'n, '_> {
                 self.close(node, value, before, 0);
                 Ok(Some(value))
             }
-            Some(Frame::Map { next, key, line, .. } | Frame::Merge { next, key, line, .. })
-                if *next != NONE =>
-            {
+            Some(
+                Frame::Map {
+                    next, key, line, ..
+                }
+                | Frame::Merge {
+                    next, key, line, ..
+                },
+            ) if *next != NONE => {
                 let child = *next;
                 let following = document.node(child).next;
                 if key.is_some() {
@@ -325,7 +360,9 @@ impl<'n> Decoder<'n, '_> {
                 self.active.remove(&node);
                 Ok(None)
             }
-            Some(Frame::Map { node, base, before, .. }) => {
+            Some(Frame::Map {
+                node, base, before, ..
+            }) => {
                 let (node, base, before) = (*node, *base, *before);
                 self.frames.pop();
                 let repeated = self.duplicates.len();
@@ -394,7 +431,12 @@ impl<'n> Decoder<'n, '_> {
         };
         self.count(1, self.alias_depth > 0)?;
         self.open(map);
-        self.frames.push(Frame::Merge { node: map, next: first, key: None, line: 0 });
+        self.frames.push(Frame::Merge {
+            node: map,
+            next: first,
+            key: None,
+            line: 0,
+        });
         Ok(())
     }
 }

@@ -18,8 +18,14 @@ const MAX_SIMPLE_KEY: usize = 128;
 const INDENT: isize = 2;
 
 enum Open<'n> {
-    Seq { items: std::vec::IntoIter<Val<'n>>, outer: isize },
-    Map { entries: std::vec::IntoIter<(Val<'n>, Val<'n>)>, outer: isize },
+    Seq {
+        items: std::vec::IntoIter<Val<'n>>,
+        outer: isize,
+    },
+    Map {
+        entries: std::vec::IntoIter<(Val<'n>, Val<'n>)>,
+        outer: isize,
+    },
 }
 
 /// The writer and its place on the line.
@@ -46,7 +52,10 @@ pub(crate) fn write(tree: &Tree<'_>, limit: usize) -> Result<String, YamlError> 
     emitter.node(tree, tree.root, false, &mut open);
     while let Some(top) = open.last_mut() {
         if emitter.out.len() > limit {
-            return Err(YamlError::Limit { kind: LimitKind::Output, limit });
+            return Err(YamlError::Limit {
+                kind: LimitKind::Output,
+                limit,
+            });
         }
         match top {
             Open::Seq { items, outer } => match items.next() {
@@ -75,7 +84,10 @@ pub(crate) fn write(tree: &Tree<'_>, limit: usize) -> Result<String, YamlError> 
     }
     emitter.write_indent();
     if emitter.out.len() > limit {
-        return Err(YamlError::Limit { kind: LimitKind::Output, limit });
+        return Err(YamlError::Limit {
+            kind: LimitKind::Output,
+            limit,
+        });
     }
     Ok(emitter.out)
 }
@@ -94,10 +106,7 @@ impl Emitter {
     /// Starts a new line at the current indentation, unless that is where the line is.
     pub(crate) fn write_indent(&mut self) {
         let indent = usize::try_from(self.indent).unwrap_or(0);
-        if !self.indention
-            || self.column > indent
-            || (self.column == indent && !self.whitespace)
-        {
+        if !self.indention || self.column > indent || (self.column == indent && !self.whitespace) {
             self.newline();
         }
         while self.column < indent {
@@ -226,7 +235,11 @@ impl<'n> Scalar<'n> {
             }
             Val::Bytes(bytes) => {
                 let text = crate::base64::encode_lines(bytes);
-                let style = if text.contains('\n') { Style::Literal } else { Style::Plain };
+                let style = if text.contains('\n') {
+                    Style::Literal
+                } else {
+                    Style::Plain
+                };
                 (text.into(), style, "!!binary")
             }
             Val::Bool(true) => ("true".into(), Style::Plain, ""),

@@ -26,7 +26,10 @@ impl fmt::Display for Position {
 
 impl From<Mark> for Position {
     fn from(mark: Mark) -> Self {
-        Position { line: mark.line + 1, column: mark.column + 1 }
+        Position {
+            line: mark.line + 1,
+            column: mark.column + 1,
+        }
     }
 }
 
@@ -98,7 +101,9 @@ pub enum YamlError {
     #[error("json: unsupported value: {0}")]
     NotFinite(&'static str),
     /// The document is well-formed but not a map, where a map is needed (values files).
-    #[error("error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type {target}")]
+    #[error(
+        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type {target}"
+    )]
     NotAMap {
         /// What stands there instead: `string`, `number`, `bool` or `array`.
         found: &'static str,
@@ -144,10 +149,14 @@ impl YamlError {
     pub fn position(&self) -> Option<Position> {
         match self {
             YamlError::Syntax { at, .. } => *at,
-            YamlError::DuplicateKeys(keys) => {
-                keys.first().map(|key| Position { line: key.line, column: 1 })
-            }
-            YamlError::Separator { line, .. } => Some(Position { line: *line, column: 1 }),
+            YamlError::DuplicateKeys(keys) => keys.first().map(|key| Position {
+                line: key.line,
+                column: 1,
+            }),
+            YamlError::Separator { line, .. } => Some(Position {
+                line: *line,
+                column: 1,
+            }),
             YamlError::Convert { source } => source.position(),
             YamlError::Document { line, source } => source.position().map(|position| Position {
                 line: position.line + line.saturating_sub(1),
@@ -159,7 +168,11 @@ impl YamlError {
 
     /// A problem that go-yaml reports without a line.
     pub(crate) fn meaning(problem: impl Into<String>, at: Option<Position>) -> Self {
-        YamlError::Syntax { line: 0, problem: problem.into(), at }
+        YamlError::Syntax {
+            line: 0,
+            problem: problem.into(),
+            at,
+        }
     }
 }
 
@@ -167,7 +180,11 @@ struct GoLine(usize);
 
 impl fmt::Display for GoLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0 { Ok(()) } else { write!(f, "line {}: ", self.0) }
+        if self.0 == 0 {
+            Ok(())
+        } else {
+            write!(f, "line {}: ", self.0)
+        }
     }
 }
 
@@ -176,7 +193,11 @@ struct Duplicates<'a>(&'a [DuplicateKey]);
 impl fmt::Display for Duplicates<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for key in self.0 {
-            write!(f, "\n  line {}: key {} already set in map", key.line, key.key)?;
+            write!(
+                f,
+                "\n  line {}: key {} already set in map",
+                key.line, key.key
+            )?;
         }
         Ok(())
     }
@@ -209,6 +230,10 @@ impl From<Fault> for YamlError {
             _ if at.line != 0 => at.line,
             _ => context.line,
         };
-        YamlError::Syntax { line, problem: text.to_owned(), at: Some(at.into()) }
+        YamlError::Syntax {
+            line,
+            problem: text.to_owned(),
+            at: Some(at.into()),
+        }
     }
 }

@@ -1,53 +1,74 @@
 //! Values in Go syntax (`%#v`), which two error messages quote.
 //!
-//! Maps print sorted by key, as Go's `fmt` does. The text is cut off at 64 KiB.
+//! Maps print sorted by key, as Go's `fmt` does: null first, then by the place of the type's
+//! descriptor in the program (string, uint64, int, float64, bool in programs built by today's
+//! linker), then by value. The text is cut off at 64 KiB.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use crate::number;
-use crate::tree::{Range, Tree, Val};
+use crate::tree::{Range, Tree, Val, compare_keys};
 
 const MAX: usize = 64 << 10;
 
-enum Open {
+enum Open<'n> {
     Seq(Range),
-    Map(Range),
+    Map(std::vec::IntoIter<(Val<'n>, Val<'n>)>),
+}
+
+fn rank(key: Val<'_>) -> u8 {
+    match key {
+        Val::Null => 0,
+        Val::Str(_) | Val::Bytes(_) => 1,
+        Val::Uint(_) => 2,
+        Val::Int(_) => 3,
+        Val::Float(value) if value.is_nan() => 4,
+        Val::Float(_) => 5,
+        Val::Bool(_) => 6,
+        Val::Seq(_) | Val::Map(_) => 7,
+    }
+}
+
+fn printed_order(a: Val<'_>, b: Val<'_>) -> Ordering {
+    rank(a).cmp(&rank(b)).then_with(|| compare_keys(a, b))
 }
 
 /// `value` in Go syntax.
-pub(crate) fn write(tree: &Tree<'_>, value: Val<'_>) -> String {
+pub(crate) fn write<'n>(tree: &Tree<'n>, value: Val<'n>) -> String {
     let mut out = String::new();
-    let mut open: Vec<Open> = Vec::new();
-    one(&mut out, value, true, &mut open);
+    let mut open: Vec<Open<'n>> = Vec::new();
+    one(&mut out, tree, value, true, &mut open);
     while let Some(top) = open.last_mut() {
         if out.len() > MAX {
             break;
         }
-        let (next, range) = match top {
-            Open::Seq(range) => (tree.items.get(range.start).map(|&item| (None, item)), range),
-            Open::Map(range) => {
-                (tree.entries.get(range.start).map(|&(key, item)| (Some(key), item)), range)
+        let next = match top {
+            Open::Seq(range) => {
+                let item = tree.items(*range).first().map(|&item| (None, item));
+                range.start += 1;
+                item
             }
+            Open::Map(entries) => entries.next().map(|(key, item)| (Some(key), item)),
         };
-        let Some((key, item)) = next.filter(|_| range.start < range.end) else {
+        let Some((key, item)) = next else {
             out.push('}');
             open.pop();
             continue;
         };
-        range.start += 1;
         if !out.ends_with('{') {
             out.push_str(", ");
         }
         if let Some(key) = key {
-            one(&mut out, key, false, &mut Vec::new());
+            one(&mut out, tree, key, false, &mut Vec::new());
             out.push(':');
         }
-        one(&mut out, item, false, &mut open);
+        one(&mut out, tree, item, false, &mut open);
     }
     out
 }
 
-fn one(out: &mut String, value: Val<'_>, top: bool, open: &mut Vec<Open>) {
+fn one<'n>(out: &mut String, tree: &Tree<'n>, value: Val<'n>, top: bool, open: &mut Vec<Open<'n>>) {
     match value {
         Val::Null if top => out.push_str("<nil>"),
         Val::Null => out.push_str("interface {}(nil)"),
@@ -67,7 +88,9 @@ fn one(out: &mut String, value: Val<'_>, top: bool, open: &mut Vec<Open>) {
         }
         Val::Map(range) => {
             out.push_str("map[interface {}]interface {}{");
-            open.push(Open::Map(range));
+            let mut entries = tree.entries(range).to_vec();
+            entries.sort_by(|a, b| printed_order(a.0, b.0));
+            open.push(Open::Map(entries.into_iter()));
         }
     }
 }

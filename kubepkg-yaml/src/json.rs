@@ -31,7 +31,10 @@ pub(crate) fn write(tree: &Tree<'_>, limit: usize) -> Result<String, YamlError> 
     one(tree, tree.root, &mut out, &mut open, &mut infinite)?;
     while let Some(top) = open.last_mut() {
         if out.len() > limit {
-            return Err(YamlError::Limit { kind: LimitKind::Output, limit });
+            return Err(YamlError::Limit {
+                kind: LimitKind::Output,
+                limit,
+            });
         }
         let comma = !out.ends_with(['[', '{']);
         let item = match top {
@@ -59,14 +62,21 @@ pub(crate) fn write(tree: &Tree<'_>, limit: usize) -> Result<String, YamlError> 
         match item {
             Some(item) => one(tree, item, &mut out, &mut open, &mut infinite)?,
             None => {
-                out.push(if matches!(top, Open::Seq(_)) { ']' } else { '}' });
+                out.push(if matches!(top, Open::Seq(_)) {
+                    ']'
+                } else {
+                    '}'
+                });
                 open.pop();
             }
         }
     }
     match infinite {
         Some(value) => Err(YamlError::NotFinite(value)),
-        None if out.len() > limit => Err(YamlError::Limit { kind: LimitKind::Output, limit }),
+        None if out.len() > limit => Err(YamlError::Limit {
+            kind: LimitKind::Output,
+            limit,
+        }),
         None => Ok(out),
     }
 }
@@ -243,7 +253,14 @@ pub(crate) fn value(
     depth: usize,
     budget: &mut usize,
 ) -> Result<Value, YamlError> {
-    Builder { tree, numbers, max_depth: depth, limit: *budget, budget }.one(tree.root, 0)
+    Builder {
+        tree,
+        numbers,
+        max_depth: depth,
+        limit: *budget,
+        budget,
+    }
+    .one(tree.root, 0)
 }
 
 struct Builder<'t, 'n, 'b> {
@@ -261,13 +278,19 @@ impl<'n> Builder<'_, 'n, '_> {
                 *self.budget = left;
                 Ok(())
             }
-            None => Err(YamlError::Limit { kind: LimitKind::Output, limit: self.limit }),
+            None => Err(YamlError::Limit {
+                kind: LimitKind::Output,
+                limit: self.limit,
+            }),
         }
     }
 
     fn one(&mut self, value: Val<'n>, depth: usize) -> Result<Value, YamlError> {
         if depth > self.max_depth {
-            return Err(YamlError::Limit { kind: LimitKind::ValueDepth, limit: self.max_depth });
+            return Err(YamlError::Limit {
+                kind: LimitKind::ValueDepth,
+                limit: self.max_depth,
+            });
         }
         self.spend(value.text().map_or(2, |text| text.len() + 2))?;
         Ok(match value {

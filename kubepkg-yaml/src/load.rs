@@ -17,7 +17,10 @@ use crate::tree::{Tree, Val};
 
 pub(crate) fn check_input(input: &[u8], limits: &Limits) -> Result<(), YamlError> {
     if input.len() > limits.input {
-        return Err(YamlError::Limit { kind: LimitKind::Input, limit: limits.input });
+        return Err(YamlError::Limit {
+            kind: LimitKind::Input,
+            limit: limits.input,
+        });
     }
     Ok(())
 }
@@ -49,7 +52,9 @@ pub fn yaml_to_json(input: &[u8]) -> Result<String, YamlError> {
 /// # Errors
 /// As [`yaml_to_json`].
 pub fn yaml_to_json_with(input: &[u8], limits: &Limits) -> Result<String, YamlError> {
-    with_tree(input, false, limits, |tree| json::write(tree, limits.output))
+    with_tree(input, false, limits, |tree| {
+        json::write(tree, limits.output)
+    })
 }
 
 /// [`yaml_to_json`], with an error for keys that stand twice in one map.
@@ -82,7 +87,9 @@ pub fn load(input: &[u8]) -> Result<Value, YamlError> {
 /// # Errors
 /// As [`load`].
 pub fn load_with(input: &[u8], limits: &Limits) -> Result<Value, YamlError> {
-    with_tree(input, false, limits, |tree| value_of(tree, Numbers::Exact, limits))
+    with_tree(input, false, limits, |tree| {
+        value_of(tree, Numbers::Exact, limits)
+    })
 }
 
 /// [`load`], with an error for keys that stand twice in one map.
@@ -98,7 +105,9 @@ pub fn load_strict(input: &[u8]) -> Result<Value, YamlError> {
 /// # Errors
 /// As [`load_strict`].
 pub fn load_strict_with(input: &[u8], limits: &Limits) -> Result<Value, YamlError> {
-    with_tree(input, true, limits, |tree| value_of(tree, Numbers::Exact, limits))
+    with_tree(input, true, limits, |tree| {
+        value_of(tree, Numbers::Exact, limits)
+    })
 }
 
 pub(crate) fn value_of(
@@ -124,11 +133,10 @@ pub fn json_to_yaml(json: impl AsRef<[u8]>) -> Result<String, YamlError> {
 ///
 /// # Errors
 /// As [`json_to_yaml`].
-pub fn json_to_yaml_with(
-    json: impl AsRef<[u8]>,
-    limits: &Limits,
-) -> Result<String, YamlError> {
-    with_tree(json.as_ref(), false, limits, |tree| emit::write(tree, limits.output))
+pub fn json_to_yaml_with(json: impl AsRef<[u8]>, limits: &Limits) -> Result<String, YamlError> {
+    with_tree(json.as_ref(), false, limits, |tree| {
+        emit::write(tree, limits.output)
+    })
 }
 
 /// Writes a value as YAML, byte-equal to `yaml.Marshal` of the same data in Go.
@@ -145,7 +153,11 @@ pub fn to_yaml(value: &Value) -> Result<String, YamlError> {
 /// # Errors
 /// As [`to_yaml`].
 pub fn to_yaml_with(value: &Value, limits: &Limits) -> Result<String, YamlError> {
-    let mut direct = Direct { tree: Tree::empty(), max_depth: limits.value_depth, nodes: limits.nodes };
+    let mut direct = Direct {
+        tree: Tree::empty(),
+        max_depth: limits.value_depth,
+        nodes: limits.nodes,
+    };
     match direct.one(value, 0)? {
         Some(root) => {
             direct.tree.root = root;
@@ -165,7 +177,12 @@ pub fn to_go_json(value: &Value) -> Result<String, YamlError> {
 }
 
 fn to_json(value: &Value, limits: &Limits) -> Result<String, YamlError> {
-    fn one(value: &Value, out: &mut String, depth: usize, limits: &Limits) -> Result<(), YamlError> {
+    fn one(
+        value: &Value,
+        out: &mut String,
+        depth: usize,
+        limits: &Limits,
+    ) -> Result<(), YamlError> {
         if depth > limits.value_depth {
             return Err(YamlError::Limit {
                 kind: LimitKind::ValueDepth,
@@ -204,7 +221,10 @@ fn to_json(value: &Value, limits: &Limits) -> Result<String, YamlError> {
             }
         }
         if out.len() > limits.output {
-            return Err(YamlError::Limit { kind: LimitKind::Output, limit: limits.output });
+            return Err(YamlError::Limit {
+                kind: LimitKind::Output,
+                limit: limits.output,
+            });
         }
         Ok(())
     }
@@ -236,9 +256,14 @@ impl<'v> Direct<'v> {
         /// Longest key that is surely read as a simple key, every byte escaped.
         const MAX_KEY: usize = 160;
         if depth > self.max_depth {
-            return Err(YamlError::Limit { kind: LimitKind::ValueDepth, limit: self.max_depth });
+            return Err(YamlError::Limit {
+                kind: LimitKind::ValueDepth,
+                limit: self.max_depth,
+            });
         }
-        let Some(nodes) = self.nodes.checked_sub(1) else { return Ok(None) };
+        let Some(nodes) = self.nodes.checked_sub(1) else {
+            return Ok(None);
+        };
         self.nodes = nodes;
         Ok(Some(match value {
             Value::Null => Val::Null,

@@ -14,7 +14,11 @@ fn shortest(scientific: &str) -> Option<Shortest> {
     let negative = scientific.starts_with('-');
     let (mantissa, exponent) = scientific.trim_start_matches('-').split_once('e')?;
     let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
-    Some(Shortest { negative, digits, exponent: exponent.parse().ok()? })
+    Some(Shortest {
+        negative,
+        digits,
+        exponent: exponent.parse().ok()?,
+    })
 }
 
 impl Shortest {
@@ -52,12 +56,18 @@ impl Shortest {
             out.push_str(rest);
         }
         let sign = if self.exponent < 0 { '-' } else { '+' };
-        let _ = write!(out, "e{sign}{:0exponent_digits$}", self.exponent.unsigned_abs());
+        let _ = write!(
+            out,
+            "e{sign}{:0exponent_digits$}",
+            self.exponent.unsigned_abs()
+        );
     }
 }
 
 fn write_general(out: &mut String, value: &str) {
-    let Some(shortest) = shortest(value) else { return };
+    let Some(shortest) = shortest(value) else {
+        return;
+    };
     if shortest.negative {
         out.push('-');
     }
@@ -97,7 +107,9 @@ pub(crate) fn general32(out: &mut String, value: f64) {
 
 /// A float in JSON (`encoding/json`): scientific below 1e-6 and from 1e21 on.
 pub(crate) fn json(out: &mut String, value: f64) {
-    let Some(shortest) = shortest(&format!("{value:e}")) else { return };
+    let Some(shortest) = shortest(&format!("{value:e}")) else {
+        return;
+    };
     if shortest.negative {
         out.push('-');
     }

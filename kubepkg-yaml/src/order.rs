@@ -13,7 +13,10 @@ use crate::tree::Val;
 /// Sorts entries that are in byte order.
 pub(crate) fn sort<'n>(entries: &[(Val<'n>, Val<'n>)]) -> Vec<(Val<'n>, Val<'n>)> {
     let mut sorted = entries.to_vec();
-    if sorted.windows(2).any(|pair| matches!(pair, [a, b] if less(b.0, a.0))) {
+    if sorted
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if less(b.0, a.0)))
+    {
         let mut spare = Vec::with_capacity(sorted.len());
         let mut width = 1;
         while width < sorted.len() {
@@ -74,15 +77,13 @@ fn less(a: Val<'_>, b: Val<'_>) -> bool {
         return natural_less(a, b);
     }
     match (numeric(a), numeric(b)) {
-        (Some((a_value, a_kind)), Some((b_value, b_kind))) => {
-            match a_value.partial_cmp(&b_value) {
-                Some(Ordering::Equal) if a_kind == b_kind => {
-                    crate::tree::compare_keys(a, b) == Ordering::Less
-                }
-                Some(Ordering::Equal) | None => a_kind < b_kind,
-                Some(order) => order == Ordering::Less,
+        (Some((a_value, a_kind)), Some((b_value, b_kind))) => match a_value.partial_cmp(&b_value) {
+            Some(Ordering::Equal) if a_kind == b_kind => {
+                crate::tree::compare_keys(a, b) == Ordering::Less
             }
-        }
+            Some(Ordering::Equal) | None => a_kind < b_kind,
+            Some(order) => order == Ordering::Less,
+        },
         _ => match (a.text(), b.text()) {
             (Some(a), Some(b)) => {
                 natural_less(&String::from_utf8_lossy(a), &String::from_utf8_lossy(b))
@@ -111,7 +112,11 @@ fn natural_less(a: &str, b: &str) -> bool {
     // A 0 is a leading zero unless some other digit stands before it.
     let mut start = 0;
     if (x == '0' || y == '0')
-        && common.chars().rev().take_while(|&c| is_digit(c)).any(|c| c != '0')
+        && common
+            .chars()
+            .rev()
+            .take_while(|&c| is_digit(c))
+            .any(|c| c != '0')
     {
         start = 1;
     }
@@ -122,10 +127,12 @@ fn natural_less(a: &str, b: &str) -> bool {
 
 /// Value (as Go's wrapping int64) and length of the digits that `text` begins with.
 fn digit_run(text: &str, start: i64) -> (i64, usize) {
-    text.chars().take_while(|&c| is_digit(c)).fold((start, 0), |(value, count), c| {
-        let digit = i64::from(u32::from(c)) - i64::from(u32::from('0'));
-        (value.wrapping_mul(10).wrapping_add(digit), count + 1)
-    })
+    text.chars()
+        .take_while(|&c| is_digit(c))
+        .fold((start, 0), |(value, count), c| {
+            let digit = i64::from(u32::from(c)) - i64::from(u32::from('0'));
+            (value.wrapping_mul(10).wrapping_add(digit), count + 1)
+        })
 }
 
 #[cfg(test)]

@@ -182,13 +182,17 @@ impl<'a> Parser<'a> {
             State::FlowSequenceMappingEnd => {
                 self.state = State::FlowSequenceEntry { first: false };
                 let (_, start, _) = self.look()?;
-                Ok(Event { kind: EventKind::MappingEnd, start })
+                Ok(Event {
+                    kind: EventKind::MappingEnd,
+                    start,
+                })
             }
             State::FlowMappingKey { first } => self.flow_mapping_key(first),
             State::FlowMappingValue { empty } => self.flow_mapping_value(empty),
-            State::End => {
-                Ok(Event { kind: EventKind::StreamEnd, start: self.scanner.reader.mark })
-            }
+            State::End => Ok(Event {
+                kind: EventKind::StreamEnd,
+                start: self.scanner.reader.mark,
+            }),
         }
     }
 
@@ -204,32 +208,46 @@ impl<'a> Parser<'a> {
             Look::StreamEnd => {
                 self.state = State::End;
                 self.skip();
-                return Ok(Event { kind: EventKind::StreamEnd, start });
+                return Ok(Event {
+                    kind: EventKind::StreamEnd,
+                    start,
+                });
             }
             Look::VersionDirective | Look::TagDirective | Look::DocumentStart => {}
             _ if implicit => {
                 self.default_tags();
                 self.states.push(State::DocumentEnd);
                 self.state = State::BlockNode;
-                return Ok(Event { kind: EventKind::DocumentStart, start });
+                return Ok(Event {
+                    kind: EventKind::DocumentStart,
+                    start,
+                });
             }
             _ => {}
         }
         self.directives()?;
         let (token, at, _) = self.look()?;
         if token != Look::DocumentStart {
-            return fault("did not find expected <document start>", Mark::default(), at);
+            return fault(
+                "did not find expected <document start>",
+                Mark::default(),
+                at,
+            );
         }
         self.states.push(State::DocumentEnd);
         self.state = State::DocumentContent;
         self.skip();
-        Ok(Event { kind: EventKind::DocumentStart, start })
+        Ok(Event {
+            kind: EventKind::DocumentStart,
+            start,
+        })
     }
 
     fn default_tags(&mut self) {
         for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
             if !self.tags.iter().any(|(known, _)| known == handle) {
-                self.tags.push((Cow::Borrowed(handle), Cow::Borrowed(prefix)));
+                self.tags
+                    .push((Cow::Borrowed(handle), Cow::Borrowed(prefix)));
             }
         }
     }
@@ -286,7 +304,10 @@ impl<'a> Parser<'a> {
         }
         self.tags.clear();
         self.state = State::DocumentStart;
-        Ok(Event { kind: EventKind::DocumentEnd, start })
+        Ok(Event {
+            kind: EventKind::DocumentEnd,
+            start,
+        })
     }
 
     /// Anchor and tag in either order. Gives them, and where the first begins.
@@ -334,33 +355,44 @@ impl<'a> Parser<'a> {
             let start = token.start;
             self.pop_state();
             self.skip();
-            return Ok(Event { kind: EventKind::Alias(name), start });
+            return Ok(Event {
+                kind: EventKind::Alias(name),
+                start,
+            });
         }
         let (properties, property_start) = self.properties()?;
         let (token, token_start, _) = self.look()?;
         let start = property_start.unwrap_or(token_start);
         let (kind, state) = match token {
             Look::Scalar => return self.scalar(properties, start),
-            Look::BlockEntry if indentless => {
-                (EventKind::SequenceStart(properties), State::IndentlessSequenceEntry)
-            }
-            Look::FlowSequenceStart => {
-                (EventKind::SequenceStart(properties), State::FlowSequenceEntry { first: true })
-            }
-            Look::FlowMappingStart => {
-                (EventKind::MappingStart(properties), State::FlowMappingKey { first: true })
-            }
-            Look::BlockSequenceStart if block => {
-                (EventKind::SequenceStart(properties), State::BlockSequenceEntry { first: true })
-            }
-            Look::BlockMappingStart if block => {
-                (EventKind::MappingStart(properties), State::BlockMappingKey { first: true })
-            }
+            Look::BlockEntry if indentless => (
+                EventKind::SequenceStart(properties),
+                State::IndentlessSequenceEntry,
+            ),
+            Look::FlowSequenceStart => (
+                EventKind::SequenceStart(properties),
+                State::FlowSequenceEntry { first: true },
+            ),
+            Look::FlowMappingStart => (
+                EventKind::MappingStart(properties),
+                State::FlowMappingKey { first: true },
+            ),
+            Look::BlockSequenceStart if block => (
+                EventKind::SequenceStart(properties),
+                State::BlockSequenceEntry { first: true },
+            ),
+            Look::BlockMappingStart if block => (
+                EventKind::MappingStart(properties),
+                State::BlockMappingKey { first: true },
+            ),
             _ if properties.anchor.is_some() || properties.tag.is_some() => {
                 self.pop_state();
                 let plain_implicit = properties.tag.is_none();
-                let kind =
-                    EventKind::Scalar { properties, value: Cow::Borrowed(""), plain_implicit };
+                let kind = EventKind::Scalar {
+                    properties,
+                    value: Cow::Borrowed(""),
+                    plain_implicit,
+                };
                 return Ok(Event { kind, start });
             }
             _ => return fault("did not find expected node content", start, token_start),
@@ -379,7 +411,14 @@ impl<'a> Parser<'a> {
             None => style == ScalarStyle::Plain,
             Some(tag) => tag == "!",
         };
-        Ok(Event { kind: EventKind::Scalar { properties, value, plain_implicit }, start })
+        Ok(Event {
+            kind: EventKind::Scalar {
+                properties,
+                value,
+                plain_implicit,
+            },
+            start,
+        })
     }
 
     /// Remembers where a collection begins and passes its first token.
@@ -427,11 +466,17 @@ impl<'a> Parser<'a> {
         let (token, start, end) = self.look()?;
         if token != Look::BlockEntry {
             self.pop_state();
-            return Ok(Event { kind: EventKind::SequenceEnd, start });
+            return Ok(Event {
+                kind: EventKind::SequenceEnd,
+                start,
+            });
         }
         self.skip();
         let (token, ..) = self.look()?;
-        if matches!(token, Look::BlockEntry | Look::Key | Look::Value | Look::BlockEnd) {
+        if matches!(
+            token,
+            Look::BlockEntry | Look::Key | Look::Value | Look::BlockEnd
+        ) {
             self.state = State::IndentlessSequenceEntry;
             return Ok(empty_scalar(end));
         }
@@ -498,7 +543,10 @@ impl<'a> Parser<'a> {
             Look::Key => {
                 self.state = State::FlowSequenceMappingKey;
                 self.skip();
-                Ok(Event { kind: EventKind::MappingStart(Properties::default()), start })
+                Ok(Event {
+                    kind: EventKind::MappingStart(Properties::default()),
+                    start,
+                })
             }
             _ => {
                 self.states.push(State::FlowSequenceEntry { first: false });

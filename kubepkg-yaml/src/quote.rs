@@ -22,7 +22,10 @@ pub(crate) enum Style {
 
 /// What a text allows.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts about one text")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one text"
+)]
 pub(crate) struct Analysis {
     /// It has a line break.
     pub(crate) multiline: bool,
@@ -36,12 +39,18 @@ fn is_break(c: char) -> bool {
 }
 
 fn is_printable(c: char) -> bool {
-    matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}') && c != '\u{FEFF}'
+    matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}')
+        && c != '\u{FEFF}'
 }
 
 /// Looks at a text.
 pub(crate) fn analyze(text: &str) -> Analysis {
-    let mut facts = Analysis { multiline: false, plain: true, single: true, block: true };
+    let mut facts = Analysis {
+        multiline: false,
+        plain: true,
+        single: true,
+        block: true,
+    };
     let Some(first) = text.chars().next() else {
         facts.block = false;
         return facts;
@@ -111,7 +120,11 @@ pub(crate) fn select(wanted: Style, text: &str, facts: &Analysis, simple_key: bo
 
 /// Walks a text by runs: stretches that need no attention go out at once.
 fn write_run(emitter: &mut Emitter, text: &str) {
-    let columns = if text.is_ascii() { text.len() } else { text.chars().count() };
+    let columns = if text.is_ascii() {
+        text.len()
+    } else {
+        text.chars().count()
+    };
     emitter.put(text, columns);
 }
 
@@ -229,9 +242,7 @@ pub(crate) fn double(emitter: &mut Emitter, text: &str, breaks_allowed: bool) {
         }
         let end = rest
             .char_indices()
-            .find(|&(_, c)| {
-                c == ' ' || c == '"' || c == '\\' || !is_printable(c) || is_break(c)
-            })
+            .find(|&(_, c)| c == ' ' || c == '"' || c == '\\' || !is_printable(c) || is_break(c))
             .map_or(rest.len(), |(at, _)| at);
         let (head, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
         write_run(emitter, head);

@@ -49,12 +49,22 @@ impl<'a> Decoded<'a> {
             Ok(text) => (text, None),
             Err(error) => {
                 let (good, bad) = input.split_at(error.valid_up_to());
-                (std::str::from_utf8(good).unwrap_or_default(), Some(utf8_fault(bad)))
+                (
+                    std::str::from_utf8(good).unwrap_or_default(),
+                    Some(utf8_fault(bad)),
+                )
             }
         };
         // A second byte order mark wakes a quirk of the scanner that needs block positions.
-        let clean = fault.is_none() && first_forbidden(text).is_none() && !text.starts_with('\u{FEFF}');
-        Decoded { text: Cow::Borrowed(text), fault, blocks: None, lead, clean }
+        let clean =
+            fault.is_none() && first_forbidden(text).is_none() && !text.starts_with('\u{FEFF}');
+        Decoded {
+            text: Cow::Borrowed(text),
+            fault,
+            blocks: None,
+            lead,
+            clean,
+        }
     }
 
     fn utf16(input: &'a [u8], unit: fn([u8; 2]) -> u16) -> Self {
@@ -101,7 +111,13 @@ impl<'a> Decoded<'a> {
             text.push(char::from_u32(code).unwrap_or('\u{FFFD}'));
             at += width;
         }
-        Decoded { text: Cow::Owned(text), fault, blocks: Some(blocks), lead: 0, clean: false }
+        Decoded {
+            text: Cow::Owned(text),
+            fault,
+            blocks: Some(blocks),
+            lead: 0,
+            clean: false,
+        }
     }
 }
 
@@ -127,7 +143,11 @@ fn utf8_fault(bytes: &[u8]) -> &'static str {
         }
         value = (value << 6) | u32::from(byte & 0x3F);
     }
-    if value < least { "invalid length of a UTF-8 sequence" } else { "invalid Unicode character" }
+    if value < least {
+        "invalid length of a UTF-8 sequence"
+    } else {
+        "invalid Unicode character"
+    }
 }
 
 /// Byte position of the first character that YAML does not allow in a stream.
@@ -259,7 +279,13 @@ impl<'a> Reader<'a> {
     /// Bytes that may be looked at without asking [`Reader::ensure`], from the cursor on.
     #[inline]
     pub(crate) fn ready(&self) -> &'a [u8] {
-        let end = if self.clean { self.bytes.len() } else { self.decoded.saturating_sub(8) };
+        if self.clean {
+            return self.bytes.get(self.pos..).unwrap_or_default();
+        }
+        let mut end = self.decoded.saturating_sub(8);
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
         self.bytes.get(self.pos..end).unwrap_or_default()
     }
 
@@ -279,7 +305,11 @@ impl<'a> Reader<'a> {
         match self.byte(offset) {
             b'\n' | b'\r' => 1,
             0xC2 if self.byte(offset + 1) == 0x85 => 2,
-            0xE2 if self.byte(offset + 1) == 0x80 && matches!(self.byte(offset + 2), 0xA8 | 0xA9) => 3,
+            0xE2 if self.byte(offset + 1) == 0x80
+                && matches!(self.byte(offset + 2), 0xA8 | 0xA9) =>
+            {
+                3
+            }
             _ => 0,
         }
     }
@@ -302,7 +332,8 @@ impl<'a> Reader<'a> {
     /// Whether libyaml would see a byte order mark here: it looks at the start of its buffer, not
     /// at the cursor.
     pub(crate) fn sees_byte_order_mark(&self) -> bool {
-        !self.clean && self.bytes.get(self.buffer_start..self.buffer_start + 3) == Some(&[0xEF, 0xBB, 0xBF])
+        !self.clean
+            && self.bytes.get(self.buffer_start..self.buffer_start + 3) == Some(&[0xEF, 0xBB, 0xBF])
     }
 
     /// Passes one character that is no line break.
@@ -323,7 +354,11 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn skip_run(&mut self, bytes: usize) {
         let run = self.slice(self.pos, self.pos + bytes);
-        let chars = if run.is_ascii() { bytes } else { run.chars().count() };
+        let chars = if run.is_ascii() {
+            bytes
+        } else {
+            run.chars().count()
+        };
         self.mark.index += chars;
         self.mark.column += chars;
         self.pos += bytes;

@@ -115,24 +115,35 @@ pub(crate) fn resolve(
         (Tag::Float, Meaning::Int(value)) => Ok(Meaning::Float(int_to_float(value))),
         _ if found.tag() == tag => Ok(found),
         _ => Err(YamlError::meaning(
-            format!("cannot decode {} `{text}` as a {}", found.tag().short(), tag.short()),
+            format!(
+                "cannot decode {} `{text}` as a {}",
+                found.tag().short(),
+                tag.short()
+            ),
             Some(at()),
         )),
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "Go converts to the nearest float64 too")]
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "Go converts to the nearest float64 too"
+)]
 fn int_to_float(value: i64) -> f64 {
     value as f64
 }
 
 fn meaning(tag: Tag, text: &str) -> Meaning {
-    let Some(&first) = text.as_bytes().first() else { return Meaning::Null };
+    let Some(&first) = text.as_bytes().first() else {
+        return Meaning::Null;
+    };
     match first {
         b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' => {
             word(text).unwrap_or(Meaning::Str)
         }
-        b'.' => word(text).or_else(|| float(text).map(Meaning::Float)).unwrap_or(Meaning::Str),
+        b'.' => word(text)
+            .or_else(|| float(text).map(Meaning::Float))
+            .unwrap_or(Meaning::Str),
         b'0'..=b'9' | b'+' | b'-' => word(text)
             .or_else(|| {
                 let dated = matches!(tag, Tag::None | Tag::Timestamp);
@@ -201,7 +212,12 @@ fn float(text: &str) -> Option<f64> {
     let bytes = text.as_bytes();
     let mut at = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
     let digits = |from: usize| {
-        bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
+        bytes
+            .get(from..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
     };
     let whole = digits(at);
     at += whole;
@@ -232,7 +248,9 @@ fn float(text: &str) -> Option<f64> {
 /// Whether `text` is a date or a time in one of the four layouts that go-yaml tries.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let bytes = text.as_bytes();
-    if bytes.len() < 8 || !bytes.iter().take(4).all(u8::is_ascii_digit) || bytes.get(4) != Some(&b'-')
+    if bytes.len() < 8
+        || !bytes.iter().take(4).all(u8::is_ascii_digit)
+        || bytes.get(4) != Some(&b'-')
     {
         return false;
     }
@@ -284,7 +302,9 @@ fn date_time(text: &str) -> Option<()> {
         return Some(());
     }
     let zone = rest.strip_prefix(['+', '-'])?;
-    let [h1, h2, b':', m1, m2] = zone.as_bytes() else { return None };
+    let [h1, h2, b':', m1, m2] = zone.as_bytes() else {
+        return None;
+    };
     let pair = |tens: u8, ones: u8| {
         (tens.is_ascii_digit() && ones.is_ascii_digit()).then(|| (tens - b'0') * 10 + ones - b'0')
     };
@@ -306,18 +326,25 @@ pub(crate) fn is_sexagesimal(text: &str) -> bool {
     if !body.starts_with(|c: char| c.is_ascii_digit()) {
         return false;
     }
-    let Some((head, tail)) = body.split_once(':') else { return false };
-    if !head.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
+    let Some((head, tail)) = body.split_once(':') else {
+        return false;
+    };
+    if !head
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'_')
+    {
         return false;
     }
     let (groups, fraction) = match tail.split_once('.') {
         Some((groups, fraction)) => (groups, fraction),
         None => (tail, ""),
     };
-    fraction.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
-        && groups.split(':').all(|group| {
-            matches!(group.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9'])
-        })
+    fraction
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'_')
+        && groups
+            .split(':')
+            .all(|group| matches!(group.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']))
 }
 
 #[cfg(test)]
@@ -333,7 +360,10 @@ mod tests {
         assert_eq!(plain("0x_1"), Meaning::Int(1));
         assert_eq!(plain("-9223372036854775808"), Meaning::Int(i64::MIN));
         assert_eq!(plain("18446744073709551615"), Meaning::Uint(u64::MAX));
-        assert_eq!(plain("18446744073709551616"), Meaning::Float(18_446_744_073_709_551_616.0));
+        assert_eq!(
+            plain("18446744073709551616"),
+            Meaning::Float(18_446_744_073_709_551_616.0)
+        );
         assert_eq!(plain("1e400"), Meaning::Str);
         assert_eq!(plain("+"), Meaning::Str);
         assert_eq!(plain("1."), Meaning::Float(1.0));
@@ -341,10 +371,20 @@ mod tests {
 
     #[test]
     fn dates_are_checked() {
-        for good in ["2001-12-14", "2001-1-2", "2001-12-14t21:59:43.10-05:00", "2001-12-14  1:2:3"] {
+        for good in [
+            "2001-12-14",
+            "2001-1-2",
+            "2001-12-14t21:59:43.10-05:00",
+            "2001-12-14  1:2:3",
+        ] {
             assert_eq!(plain(good), Meaning::Timestamp, "{good}");
         }
-        for bad in ["2001-02-29", "2001-13-01", "2001-12-14T21:59:43", "2001-12-14 21:59:43Z"] {
+        for bad in [
+            "2001-02-29",
+            "2001-13-01",
+            "2001-12-14T21:59:43",
+            "2001-12-14 21:59:43Z",
+        ] {
             assert_eq!(plain(bad), Meaning::Str, "{bad}");
         }
     }

@@ -26,8 +26,14 @@ pub(crate) enum ScalarStyle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenKind<'a> {
     StreamEnd,
-    VersionDirective { major: u32, minor: u32 },
-    TagDirective { handle: Cow<'a, str>, prefix: Cow<'a, str> },
+    VersionDirective {
+        major: u32,
+        minor: u32,
+    },
+    TagDirective {
+        handle: Cow<'a, str>,
+        prefix: Cow<'a, str>,
+    },
     DocumentStart,
     DocumentEnd,
     BlockSequenceStart,
@@ -43,8 +49,14 @@ pub(crate) enum TokenKind<'a> {
     Value,
     Alias(&'a str),
     Anchor(&'a str),
-    Tag { handle: Cow<'a, str>, suffix: Cow<'a, str> },
-    Scalar { value: Cow<'a, str>, style: ScalarStyle },
+    Tag {
+        handle: Cow<'a, str>,
+        suffix: Cow<'a, str>,
+    },
+    Scalar {
+        value: Cow<'a, str>,
+        style: ScalarStyle,
+    },
 }
 
 /// A token and where it stands.
@@ -114,7 +126,12 @@ impl<'a> Scanner<'a> {
     }
 
     pub(crate) fn fault<T>(&self, context: Mark, text: &'static str) -> Result<T, Fault> {
-        Err(Fault::new(Problem::Scanner, text, context, self.reader.mark))
+        Err(Fault::new(
+            Problem::Scanner,
+            text,
+            context,
+            self.reader.mark,
+        ))
     }
 
     /// The next token, left in the queue.
@@ -148,7 +165,9 @@ impl<'a> Scanner<'a> {
     fn fetch_more(&mut self) -> Result<(), Fault> {
         loop {
             if let Some(head) = self.tokens.front() {
-                let Some(level) = head.key_level else { return Ok(()) };
+                let Some(level) = head.key_level else {
+                    return Ok(());
+                };
                 match self.simple_keys.get(level) {
                     Some(key) if key.token_number == self.parsed => {
                         if !self.check_simple_key(level)? {
@@ -168,7 +187,9 @@ impl<'a> Scanner<'a> {
     /// Whether the simple key of `level` can still find its `:`.
     fn check_simple_key(&mut self, level: usize) -> Result<bool, Fault> {
         let here = self.reader.mark;
-        let Some(key) = self.simple_keys.get_mut(level) else { return Ok(false) };
+        let Some(key) = self.simple_keys.get_mut(level) else {
+            return Ok(false);
+        };
         if !key.possible {
             return Ok(false);
         }
@@ -186,7 +207,8 @@ impl<'a> Scanner<'a> {
     fn save_simple_key(&mut self) -> Result<(), Fault> {
         if self.simple_key_allowed {
             let required = self.flow_level == 0
-                && usize::try_from(self.indent).is_ok_and(|indent| indent == self.reader.mark.column);
+                && usize::try_from(self.indent)
+                    .is_ok_and(|indent| indent == self.reader.mark.column);
             self.remove_simple_key()?;
             let key = SimpleKey {
                 possible: true,
@@ -221,7 +243,11 @@ impl<'a> Scanner<'a> {
     }
 
     fn push(&mut self, kind: TokenKind<'a>, mark: Mark) {
-        self.push_token(Token { kind, start: mark, end: mark });
+        self.push_token(Token {
+            kind,
+            start: mark,
+            end: mark,
+        });
     }
 
     /// Opens a block collection at `column` unless one is open there. `number` is the token
@@ -243,7 +269,11 @@ impl<'a> Scanner<'a> {
             let context = self.simple_keys.last().map_or(mark, |key| key.mark);
             return self.fault(context, DEPTH);
         }
-        let token = Token { kind, start: mark, end: mark };
+        let token = Token {
+            kind,
+            start: mark,
+            end: mark,
+        };
         match number {
             Some(number) => self.insert(number, token),
             None => self.push_token(token),
@@ -253,7 +283,13 @@ impl<'a> Scanner<'a> {
 
     fn insert(&mut self, number: usize, token: Token<'a>) {
         let at = number.saturating_sub(self.parsed).min(self.tokens.len());
-        self.tokens.insert(at, Queued { token, key_level: None });
+        self.tokens.insert(
+            at,
+            Queued {
+                token,
+                key_level: None,
+            },
+        );
     }
 
     fn unroll_indent(&mut self, column: isize) {
@@ -464,9 +500,17 @@ impl<'a> Scanner<'a> {
         self.simple_key_allowed = false;
         let from = self.reader.mark;
         self.reader.skip_run(3);
-        let kind = if start { TokenKind::DocumentStart } else { TokenKind::DocumentEnd };
+        let kind = if start {
+            TokenKind::DocumentStart
+        } else {
+            TokenKind::DocumentEnd
+        };
         let end = self.reader.mark;
-        self.push_token(Token { kind, start: from, end });
+        self.push_token(Token {
+            kind,
+            start: from,
+            end,
+        });
         Ok(())
     }
 
@@ -509,7 +553,10 @@ impl<'a> Scanner<'a> {
         let mark = self.reader.mark;
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
-                return self.fault(mark, "block sequence entries are not allowed in this context");
+                return self.fault(
+                    mark,
+                    "block sequence entries are not allowed in this context",
+                );
             }
             self.roll_indent(mark.column, None, TokenKind::BlockSequenceStart, mark)?;
         }
@@ -537,7 +584,11 @@ impl<'a> Scanner<'a> {
         let level = self.simple_keys.len().saturating_sub(1);
         if self.check_simple_key(level)? {
             let key = self.simple_keys.get(level).copied().unwrap_or_default();
-            let token = Token { kind: TokenKind::Key, start: key.mark, end: key.mark };
+            let token = Token {
+                kind: TokenKind::Key,
+                start: key.mark,
+                end: key.mark,
+            };
             self.insert(key.token_number, token);
             self.roll_indent(
                 key.mark.column,

@@ -63,7 +63,10 @@ impl<'a> Scanner<'a> {
                 if !self.reader.is_blank_or_end(0) {
                     return self.fault(start, "did not find expected whitespace or line break");
                 }
-                TokenKind::TagDirective { handle: Cow::Borrowed(handle), prefix }
+                TokenKind::TagDirective {
+                    handle: Cow::Borrowed(handle),
+                    prefix,
+                }
             }
             _ => return self.fault(start, "found unknown directive name"),
         };
@@ -97,11 +100,21 @@ impl<'a> Scanner<'a> {
         let name = self.take_word()?;
         let end = self.reader.mark;
         let ends_well = self.reader.is_blank_or_end(0)
-            || matches!(self.reader.byte(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
+            || matches!(
+                self.reader.byte(0),
+                b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`'
+            );
         if name.is_empty() || !ends_well {
-            return self.fault(start, "did not find expected alphabetic or numeric character");
+            return self.fault(
+                start,
+                "did not find expected alphabetic or numeric character",
+            );
         }
-        let kind = if alias { TokenKind::Alias(name) } else { TokenKind::Anchor(name) };
+        let kind = if alias {
+            TokenKind::Alias(name)
+        } else {
+            TokenKind::Anchor(name)
+        };
         Ok(Token { kind, start, end })
     }
 
@@ -135,7 +148,11 @@ impl<'a> Scanner<'a> {
             return self.fault(start, "did not find expected whitespace or line break");
         }
         let end = self.reader.mark;
-        Ok(Token { kind: TokenKind::Tag { handle, suffix }, start, end })
+        Ok(Token {
+            kind: TokenKind::Tag { handle, suffix },
+            start,
+            end,
+        })
     }
 
     fn take_tag_handle(&mut self, directive: bool, start: Mark) -> Result<&'a str, Fault> {
@@ -155,11 +172,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes a URI; `head` is a `!word` already taken that turned out to belong to it.
-    fn take_tag_uri(
-        &mut self,
-        head: Option<&'a str>,
-        start: Mark,
-    ) -> Result<Cow<'a, str>, Fault> {
+    fn take_tag_uri(&mut self, head: Option<&'a str>, start: Mark) -> Result<Cow<'a, str>, Fault> {
         let head_text = head.and_then(|head| head.get(1..)).unwrap_or_default();
         let mut uri = head_text.as_bytes().to_vec();
         let mut any = head.is_some();
@@ -185,7 +198,10 @@ impl<'a> Scanner<'a> {
         let mut left = None;
         loop {
             self.reader.ensure(3)?;
-            let digits = (char::from(self.reader.byte(1)).to_digit(16), char::from(self.reader.byte(2)).to_digit(16));
+            let digits = (
+                char::from(self.reader.byte(1)).to_digit(16),
+                char::from(self.reader.byte(2)).to_digit(16),
+            );
             let (b'%', (Some(high), Some(low))) = (self.reader.byte(0), digits) else {
                 return self.fault(start, "did not find URI escaped octet");
             };

@@ -20,7 +20,11 @@ struct Collected {
 
 impl Collected {
     fn at(pos: usize) -> Self {
-        Collected { owned: None, from: pos, to: pos }
+        Collected {
+            owned: None,
+            from: pos,
+            to: pos,
+        }
     }
 
     /// Closes the current stretch, adds `text`, and goes on at `pos`.
@@ -98,14 +102,20 @@ impl<'a> Scanner<'a> {
                         && self.reader.mark.column < indent
                         && self.reader.byte(0) == b'\t'
                     {
-                        return self.fault(start, "found a tab character that violates indentation");
+                        return self
+                            .fault(start, "found a tab character that violates indentation");
                     }
                     self.reader.skip();
                 } else {
                     self.reader.ensure(2)?;
                     let taken = self.reader.take_break();
                     match &mut breaks {
-                        None => breaks = Some(Breaks { first: taken, rest: String::new() }),
+                        None => {
+                            breaks = Some(Breaks {
+                                first: taken,
+                                rest: String::new(),
+                            })
+                        }
                         Some(breaks) => breaks.rest.push_str(taken),
                     }
                 }
@@ -119,7 +129,14 @@ impl<'a> Scanner<'a> {
             self.simple_key_allowed = true;
         }
         let value = text.finish(self);
-        Ok(Token { kind: TokenKind::Scalar { value, style: ScalarStyle::Plain }, start, end })
+        Ok(Token {
+            kind: TokenKind::Scalar {
+                value,
+                style: ScalarStyle::Plain,
+            },
+            start,
+            end,
+        })
     }
 
     /// Whether the character here cannot belong to a plain scalar.
@@ -184,7 +201,12 @@ impl<'a> Scanner<'a> {
                     self.reader.ensure(2)?;
                     let taken = self.reader.take_break();
                     match &mut breaks {
-                        None => breaks = Some(Breaks { first: taken, rest: String::new() }),
+                        None => {
+                            breaks = Some(Breaks {
+                                first: taken,
+                                rest: String::new(),
+                            })
+                        }
                         Some(breaks) => breaks.rest.push_str(taken),
                     }
                 }
@@ -198,8 +220,16 @@ impl<'a> Scanner<'a> {
         let value = text.finish(self);
         self.reader.skip();
         let end = self.reader.mark;
-        let style = if single { ScalarStyle::SingleQuoted } else { ScalarStyle::DoubleQuoted };
-        Ok(Token { kind: TokenKind::Scalar { value, style }, start, end })
+        let style = if single {
+            ScalarStyle::SingleQuoted
+        } else {
+            ScalarStyle::DoubleQuoted
+        };
+        Ok(Token {
+            kind: TokenKind::Scalar { value, style },
+            start,
+            end,
+        })
     }
 
     /// Takes characters up to the next blank, break or closing quote. True: it ended with an
@@ -217,7 +247,11 @@ impl<'a> Scanner<'a> {
                 .ready()
                 .iter()
                 .take_while(|&&byte| {
-                    !(byte <= b' ' || byte == quote || byte == b'\\' || byte == 0xC2 || byte == 0xE2)
+                    !(byte <= b' '
+                        || byte == quote
+                        || byte == b'\\'
+                        || byte == 0xC2
+                        || byte == 0xE2)
                 })
                 .count();
             self.reader.skip_run(run);
@@ -342,8 +376,19 @@ impl<'a> Scanner<'a> {
         if keep {
             text.push_str(&trailing);
         }
-        let style = if literal { ScalarStyle::Literal } else { ScalarStyle::Folded };
-        Ok(Token { kind: TokenKind::Scalar { value: Cow::Owned(text), style }, start, end })
+        let style = if literal {
+            ScalarStyle::Literal
+        } else {
+            ScalarStyle::Folded
+        };
+        Ok(Token {
+            kind: TokenKind::Scalar {
+                value: Cow::Owned(text),
+                style,
+            },
+            start,
+            end,
+        })
     }
 
     /// Passes the rest of a line of a block scalar.
@@ -353,9 +398,7 @@ impl<'a> Scanner<'a> {
                 .reader
                 .ready()
                 .iter()
-                .take_while(|&&byte| {
-                    byte > 0x1F && byte != 0xC2 && byte != 0xE2 || byte == b'\t'
-                })
+                .take_while(|&&byte| byte > 0x1F && byte != 0xC2 && byte != 0xE2 || byte == b'\t')
                 .count();
             self.reader.skip_run(run);
             self.reader.ensure(1)?;
@@ -413,14 +456,17 @@ impl<'a> Scanner<'a> {
         let mut widest = 0;
         loop {
             self.reader.ensure(1)?;
-            while (*indent == 0 || self.reader.mark.column < *indent) && self.reader.byte(0) == b' ' {
+            while (*indent == 0 || self.reader.mark.column < *indent) && self.reader.byte(0) == b' '
+            {
                 self.reader.skip();
                 self.reader.ensure(1)?;
             }
             widest = widest.max(self.reader.mark.column);
             if (*indent == 0 || self.reader.mark.column < *indent) && self.reader.byte(0) == b'\t' {
-                return self
-                    .fault(start, "found a tab character where an indentation space is expected");
+                return self.fault(
+                    start,
+                    "found a tab character where an indentation space is expected",
+                );
             }
             if !self.reader.is_break() {
                 break;
@@ -430,7 +476,9 @@ impl<'a> Scanner<'a> {
             *end = self.reader.mark;
         }
         if *indent == 0 {
-            *indent = widest.max(usize::try_from(self.indent + 1).unwrap_or(0)).max(1);
+            *indent = widest
+                .max(usize::try_from(self.indent + 1).unwrap_or(0))
+                .max(1);
         }
         Ok(())
     }

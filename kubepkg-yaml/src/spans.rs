@@ -56,7 +56,9 @@ impl Spanned {
 
     /// All places, sorted by pointer.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Span)> {
-        self.spans.iter().map(|(pointer, span)| (pointer.as_str(), *span))
+        self.spans
+            .iter()
+            .map(|(pointer, span)| (pointer.as_str(), *span))
     }
 }
 
@@ -84,7 +86,10 @@ pub fn load_spanned(
     if document.root != NONE {
         walk.node(document.root, None, &mut String::new())?;
     }
-    Ok(Spanned { value, spans: walk.spans })
+    Ok(Spanned {
+        value,
+        spans: walk.spans,
+    })
 }
 
 struct Walk<'d, 'a> {
@@ -98,13 +103,18 @@ struct Walk<'d, 'a> {
 impl Walk<'_, '_> {
     fn position(&self, node: u32) -> Position {
         let position = Position::from(self.document.node(node).mark);
-        Position { line: position.line + self.offset, ..position }
+        Position {
+            line: position.line + self.offset,
+            ..position
+        }
     }
 
     /// Recursion is as deep as the value, which `value_of` has checked.
     fn node(&mut self, node: u32, key: Option<u32>, path: &mut String) -> Result<(), YamlError> {
-        let span =
-            Span { key: key.map(|key| self.position(key)), value: self.position(node) };
+        let span = Span {
+            key: key.map(|key| self.position(key)),
+            value: self.position(node),
+        };
         let cost = path.len() + std::mem::size_of::<Span>();
         self.budget = self.budget.checked_sub(cost).ok_or(YamlError::Limit {
             kind: crate::error::LimitKind::Output,
@@ -196,24 +206,28 @@ impl Walk<'_, '_> {
     /// The key as it is in the value.
     fn key_text(&self, key: u32) -> Option<String> {
         let node = self.document.node(self.target(key));
-        let NodeKind::Scalar { value, implicit } = &node.kind else { return None };
+        let NodeKind::Scalar { value, implicit } = &node.kind else {
+            return None;
+        };
         if node.tag == Tag::None && !implicit {
             return Some(value.clone().into_owned());
         }
         if let Some(bytes) = &node.binary {
             return Some(String::from_utf8_lossy(bytes).into_owned());
         }
-        Some(match scalar::resolve(node.tag, value, || node.mark.into()).ok()? {
-            Meaning::Bool(value) => value.to_string(),
-            Meaning::Int(value) => value.to_string(),
-            Meaning::Float(value) => {
-                let mut text = String::new();
-                number::general32(&mut text, value);
-                text
-            }
-            Meaning::Null | Meaning::Uint(_) => return None,
-            Meaning::Str | Meaning::Timestamp => value.clone().into_owned(),
-        })
+        Some(
+            match scalar::resolve(node.tag, value, || node.mark.into()).ok()? {
+                Meaning::Bool(value) => value.to_string(),
+                Meaning::Int(value) => value.to_string(),
+                Meaning::Float(value) => {
+                    let mut text = String::new();
+                    number::general32(&mut text, value);
+                    text
+                }
+                Meaning::Null | Meaning::Uint(_) => return None,
+                Meaning::Str | Meaning::Timestamp => value.clone().into_owned(),
+            },
+        )
     }
 }
 
@@ -235,7 +249,13 @@ mod tests {
         assert_eq!(at(&spanned, "/a/0/y~1z/0"), (13, 12));
         assert_eq!(at(&spanned, "/b/p"), (15, 11));
         assert_eq!(at(&spanned, "/b/c/0"), (13, 12));
-        assert_eq!(spanned.span("/b/c").unwrap().key, Some(Position { line: 16, column: 3 }));
+        assert_eq!(
+            spanned.span("/b/c").unwrap().key,
+            Some(Position {
+                line: 16,
+                column: 3
+            })
+        );
         assert_eq!(spanned.nearest("/b/none/deeper"), spanned.span("/b"));
     }
 

@@ -42,22 +42,36 @@ pub fn split_documents<'a>(
             return Ok(());
         }
         if documents.len() == limits.documents {
-            return Err(YamlError::Limit { kind: LimitKind::Documents, limit: limits.documents });
+            return Err(YamlError::Limit {
+                kind: LimitKind::Documents,
+                limit: limits.documents,
+            });
         }
-        documents.push(DocumentText { line, text: with_line_feeds(text) });
+        documents.push(DocumentText {
+            line,
+            text: with_line_feeds(text),
+        });
         Ok(())
     };
     while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty()) {
-        let length = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1);
+        let length = rest
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .map_or(rest.len(), |end| end + 1);
         let text = rest.get(..length).unwrap_or_default();
         line += 1;
         let start = at;
         at += length;
-        let Some(tail) = text.strip_prefix(b"---") else { continue };
+        let Some(tail) = text.strip_prefix(b"---") else {
+            continue;
+        };
         let tail = String::from_utf8_lossy(tail);
         let tail = tail.trim();
         if !(tail.is_empty() || tail.starts_with('#')) {
-            return Err(YamlError::Separator { rest: tail.to_owned(), line });
+            return Err(YamlError::Separator {
+                rest: tail.to_owned(),
+                line,
+            });
         }
         // With nothing before it the separator belongs to the document that it opens.
         if start > from {
@@ -103,9 +117,13 @@ pub fn load_values(input: &[u8]) -> Result<Map<String, Value>, YamlError> {
 pub fn load_values_with(input: &[u8], limits: &Limits) -> Result<Map<String, Value>, YamlError> {
     let mut values = Map::new();
     for document in split_documents(input, limits)? {
-        let map = load_map(&document.text, "map[string]interface {}", limits).map_err(|source| {
-            YamlError::Document { line: document.line, source: Box::new(source) }
-        })?;
+        let map =
+            load_map(&document.text, "map[string]interface {}", limits).map_err(|source| {
+                YamlError::Document {
+                    line: document.line,
+                    source: Box::new(source),
+                }
+            })?;
         merge(&mut values, map);
     }
     Ok(values)
@@ -125,11 +143,15 @@ fn load_map(
     target: &'static str,
     limits: &Limits,
 ) -> Result<Map<String, Value>, YamlError> {
-    let value = with_tree(input, false, limits, |tree| value_of(tree, Numbers::Float, limits))
-        .map_err(|error| match error {
-            YamlError::Limit { .. } => error,
-            _ => YamlError::Convert { source: Box::new(error) },
-        })?;
+    let value = with_tree(input, false, limits, |tree| {
+        value_of(tree, Numbers::Float, limits)
+    })
+    .map_err(|error| match error {
+        YamlError::Limit { .. } => error,
+        _ => YamlError::Convert {
+            source: Box::new(error),
+        },
+    })?;
     let found = match value {
         Value::Object(map) => return Ok(map),
         Value::Null => return Ok(Map::new()),

@@ -39,7 +39,11 @@ pub(crate) struct Tree<'n> {
 
 impl<'n> Tree<'n> {
     pub(crate) fn empty() -> Self {
-        Tree { items: Vec::new(), entries: Vec::new(), root: Val::Null }
+        Tree {
+            items: Vec::new(),
+            entries: Vec::new(),
+            root: Val::Null,
+        }
     }
 
     pub(crate) fn items(&self, range: Range) -> &[Val<'n>] {
@@ -54,7 +58,10 @@ impl<'n> Tree<'n> {
     pub(crate) fn add_items(&mut self, items: impl Iterator<Item = Val<'n>>) -> Val<'n> {
         let start = self.items.len();
         self.items.extend(items);
-        Val::Seq(Range { start, end: self.items.len() })
+        Val::Seq(Range {
+            start,
+            end: self.items.len(),
+        })
     }
 
     /// Stores a finished map: sorted, the last of equal keys wins.
@@ -70,7 +77,10 @@ impl<'n> Tree<'n> {
                 _ => self.entries.push(entry),
             }
         }
-        Val::Map(Range { start, end: self.entries.len() })
+        Val::Map(Range {
+            start,
+            end: self.entries.len(),
+        })
     }
 }
 

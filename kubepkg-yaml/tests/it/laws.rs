@@ -17,8 +17,33 @@ fn text() -> impl Strategy<Value = String> {
         "( |\n|x|- |: |\\? ){0,12}",
         "([a-z]{1,9} {1,2}){8,30}",
         prop::sample::select(vec![
-            "y", "no", "~", "null", "0x1f", "1_000", "08", "1e3", ".inf", "2001-01-01", "1:30", "<<",
-            "=", "---", "...", "|", ">", "!", "&a", "*a", "%", "@", "`", "- a", "? a", "a: b", "",
+            "y",
+            "no",
+            "~",
+            "null",
+            "0x1f",
+            "1_000",
+            "08",
+            "1e3",
+            ".inf",
+            "2001-01-01",
+            "1:30",
+            "<<",
+            "=",
+            "---",
+            "...",
+            "|",
+            ">",
+            "!",
+            "&a",
+            "*a",
+            "%",
+            "@",
+            "`",
+            "- a",
+            "? a",
+            "a: b",
+            "",
         ])
         .prop_map(str::to_owned),
     ]
@@ -30,7 +55,10 @@ fn value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
-        any::<f64>().prop_filter("finite", |value| value.is_finite()).prop_map(Value::from),
+        any::<f64>()
+            // Go writes -0 as 0.
+            .prop_filter("finite, not -0", |value| value.is_finite() && *value != 0.0)
+            .prop_map(Value::from),
         text().prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 60, 6, |inner| {
@@ -46,21 +74,14 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What the value is after Go's JSON: floats that are whole become integers.
-fn through_json(value: &Value) -> Value {
-    serde_json::from_str(&to_go_json(value).unwrap()).unwrap()
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn reading_gives_back_what_was_written(value in value()) {
         let yaml = to_yaml(&value).unwrap();
-        // -0 is written as 0 by Go too.
-        let wanted = to_go_json(&through_json(&value)).unwrap().replace(":-0", ":0");
-        let read = to_go_json(&load(yaml.as_bytes()).unwrap()).unwrap().replace(":-0", ":0");
-        prop_assert_eq!(read, wanted, "{}", yaml);
+        let read = load(yaml.as_bytes()).unwrap();
+        prop_assert_eq!(to_go_json(&read), to_go_json(&value), "{}", yaml);
     }
 
     #[test]

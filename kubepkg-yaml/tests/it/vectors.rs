@@ -19,8 +19,12 @@ fn folder() -> std::path::PathBuf {
 fn rows(file: &str) -> Vec<Value> {
     let bytes = std::fs::read(folder().join(file)).unwrap();
     let mut text = String::new();
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    flate2::read::GzDecoder::new(&bytes[..])
+        .read_to_string(&mut text)
+        .unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn exceptions() -> BTreeMap<String, String> {
@@ -42,8 +46,11 @@ fn base64(text: &str) -> Vec<u8> {
     };
     let mut out = Vec::new();
     for group in text.as_bytes().chunks(4) {
-        let digits: Vec<u32> =
-            group.iter().filter_map(|&byte| digit(byte)).map(|digit| digit as u32).collect();
+        let digits: Vec<u32> = group
+            .iter()
+            .filter_map(|&byte| digit(byte))
+            .map(|digit| digit as u32)
+            .collect();
         let bits = digits.iter().fold(0, |bits, digit| bits << 6 | digit);
         let bits = bits << (6 * (4 - digits.len()));
         out.extend(&bits.to_be_bytes()[1..digits.len()]);
@@ -76,8 +83,10 @@ fn differ(out: &mut Vec<String>, what: &str, wanted: &Value, got: &Result<String
     };
     let wanted = wanted.as_str().unwrap();
     if got != wanted {
-        let (wanted, got): (String, String) =
-            (wanted.chars().take(900).collect(), got.chars().take(900).collect());
+        let (wanted, got): (String, String) = (
+            wanted.chars().take(900).collect(),
+            got.chars().take(900).collect(),
+        );
         out.push(format!("{what}\n    want {wanted:?}\n     got {got:?}"));
     }
 }
@@ -109,20 +118,30 @@ fn check_load(row: &Value) -> Vec<String> {
     check(&mut out, row, ("json", "error"), || json.clone());
     if let Some(bytes) = row["json_bytes"].as_u64() {
         let json = json.as_ref().map(String::as_str).unwrap_or_default();
-        let sum: String = Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sum: String = Sha256::digest(json)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         if json.len() as u64 != bytes || sum != row["json_sha256"] {
             out.push(format!("json of {bytes} bytes, got {}", json.len()));
         }
     }
     if row["strict_json"].is_null() && row["strict_error"].is_null() {
         if yaml_to_json_strict(&input) != json {
-            out.push(format!("strict is the same, got {:?}", yaml_to_json_strict(&input)));
+            out.push(format!(
+                "strict is the same, got {:?}",
+                yaml_to_json_strict(&input)
+            ));
         }
     } else {
-        check(&mut out, row, ("strict_json", "strict_error"), || yaml_to_json_strict(&input));
+        check(&mut out, row, ("strict_json", "strict_error"), || {
+            yaml_to_json_strict(&input)
+        });
     }
     if let Ok(json) = &json {
-        check(&mut out, row, ("reemit", "reemit_error"), || json_to_yaml(json));
+        check(&mut out, row, ("reemit", "reemit_error"), || {
+            json_to_yaml(json)
+        });
         // The value is what the JSON text says, unless it is too deep to be one.
         match load(&input).and_then(|value| to_go_json(&value)) {
             Err(YamlError::Limit { .. }) if row["group"].as_str().unwrap().contains("deep") => {}
@@ -140,7 +159,9 @@ fn check_emit(row: &Value) -> Vec<String> {
     let yaml = json_to_yaml(&input);
     check(&mut out, row, ("yaml", "error"), || yaml.clone());
     if let Ok(yaml) = &yaml {
-        check(&mut out, row, ("reload_json", "reload_error"), || yaml_to_json(yaml.as_bytes()));
+        check(&mut out, row, ("reload_json", "reload_error"), || {
+            yaml_to_json(yaml.as_bytes())
+        });
     }
     // Rows whose text is what Go's json.Marshal writes are also what Marshal of the value gives.
     if let Ok(value) = serde_json::from_slice::<Value>(&input)
@@ -155,13 +176,22 @@ fn check_values(row: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let input = input(row);
     let values = load_values(&input);
-    check(&mut out, row, ("json", "error"), || to_go_json(&Value::Object(values.clone()?)));
-    check(&mut out, row, ("to_yaml", "error"), || to_yaml(&Value::Object(values.clone()?)));
+    check(&mut out, row, ("json", "error"), || {
+        to_go_json(&Value::Object(values.clone()?))
+    });
+    check(&mut out, row, ("to_yaml", "error"), || {
+        to_yaml(&Value::Object(values.clone()?))
+    });
     let read = || to_go_json(&Value::Object(read_values(&input)?));
     if row["read_values_json"].is_null() && row["read_values_error"].is_null() {
         check(&mut out, row, ("json", "error"), read);
     } else {
-        check(&mut out, row, ("read_values_json", "read_values_error"), read);
+        check(
+            &mut out,
+            row,
+            ("read_values_json", "read_values_error"),
+            read,
+        );
     }
     out
 }
@@ -174,7 +204,9 @@ fn golden_vectors() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let Some(file) = name.strip_suffix(".jsonl.gz") else { continue };
+        let Some(file) = name.strip_suffix(".jsonl.gz") else {
+            continue;
+        };
         for row in rows(&name) {
             count += 1;
             let id = format!("{file}:{}", row["id"].as_str().unwrap());
@@ -197,6 +229,11 @@ fn golden_vectors() {
         failed.is_empty(),
         "{} of {count} vectors differ\n{}",
         failed.len(),
-        failed.iter().take(60).cloned().collect::<Vec<_>>().join("\n"),
+        failed
+            .iter()
+            .take(60)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n"),
     );
 }

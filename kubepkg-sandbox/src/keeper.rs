@@ -7,12 +7,12 @@
 //! a test's runtime ends with the test, a shared plane must not.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
-use tokio::time::{Duration, sleep};
+use tokio::time::{Duration, sleep, timeout};
 
 use crate::assets::Assets;
 use crate::error::{Result, SandboxError};
@@ -26,6 +26,9 @@ use crate::process::Programs;
 const PORT_ATTEMPTS: usize = 5;
 /// Pause between two looks at a plane that is starting.
 const POLL: Duration = Duration::from_millis(25);
+
+/// How long one question for readiness may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// Handle of the keeping thread; dropping it ends the plane.
 #[derive(Debug)]
@@ -149,38 +152,33 @@ async fn boot(
         Some(list) => Some((assets.program("kube-controller-manager")?, list)),
         None => None,
     };
-    let deadline = Instant::now() + options.ready_within;
     let tokens = folder.fill(options)?;
 
-    programs.start("etcd", &etcd, path, &etcd_flags())?;
+    let parts = Parts {
+        etcd,
+        api_server,
+        controllers,
+    };
     let mut attempt = 1;
     let description = loop {
-        let port = free_port().map_err(SandboxError::file("find a free port for", path))?;
+        let port = match options.first_port {
+            Some(port) if attempt == 1 => port,
+            _ => free_port().map_err(SandboxError::file("find a free port for", path))?,
+        };
         let description = Description {
             server: format!("https://127.0.0.1:{port}"),
             tokens: tokens.clone(),
             service_accounts: options.controllers.makes_service_accounts(),
         };
         folder.write_kubeconfigs(&description)?;
-        programs.start(
-            "kube-apiserver",
-            &api_server,
-            path,
-            &api_server_flags(port, options),
-        )?;
-        wait_for_certificate(path, programs, deadline, options).await?;
-        if let Some((program, list)) = &controllers {
-            let flags = controller_flags(list);
-            programs.start("kube-controller-manager", program, path, &flags)?;
-        }
-        match wait_until_ready(path, &description, programs, deadline, options).await {
+        match bring_up(&parts, path, &description, port, programs, options).await {
             Ok(()) => break description,
             Err(SandboxError::Ended { log, .. })
                 if log.contains("address already in use") && attempt < PORT_ATTEMPTS =>
             {
+                tracing::debug!(port, "somebody else has taken the port");
                 attempt += 1;
                 programs.stop();
-                programs.start("etcd", &etcd, path, &etcd_flags())?;
             }
             Err(error) => return Err(error),
         }
@@ -193,6 +191,43 @@ async fn boot(
     };
     folder.publish(&description)?;
     Ok((description, kubelet))
+}
+
+/// The programs of a plane, found.
+struct Parts {
+    etcd: PathBuf,
+    api_server: PathBuf,
+    /// With the list of controllers.
+    controllers: Option<(PathBuf, String)>,
+}
+
+/// Starts everything on one port and waits until the API server is ready.
+async fn bring_up(
+    parts: &Parts,
+    folder: &Path,
+    description: &Description,
+    port: u16,
+    programs: &mut Programs,
+    options: &Options,
+) -> Result<()> {
+    let deadline = Instant::now() + options.ready_within;
+    programs.start("etcd", &parts.etcd, folder, &etcd_flags())?;
+    programs.start(
+        "kube-apiserver",
+        &parts.api_server,
+        folder,
+        &api_server_flags(port, options),
+    )?;
+    wait_for_certificate(folder, programs, deadline, options).await?;
+    if let Some((program, list)) = &parts.controllers {
+        programs.start(
+            "kube-controller-manager",
+            program,
+            folder,
+            &controller_flags(list),
+        )?;
+    }
+    wait_until_ready(folder, description, programs, deadline, options).await
 }
 
 /// A port that was free a moment ago.
@@ -302,9 +337,11 @@ async fn wait_until_ready(
         .client()?;
     loop {
         programs.check()?;
-        let last = match ready(&client).await {
-            Ok(()) => return Ok(()),
-            Err(error) => error.to_string(),
+        // Whoever has taken the port may never answer.
+        let last = match timeout(ANSWER_WITHIN, ready(&client)).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer".to_owned(),
         };
         if Instant::now() >= deadline {
             return Err(not_ready(options, last));

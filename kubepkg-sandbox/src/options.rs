@@ -97,6 +97,8 @@ pub struct Options {
     /// The working folder. `None` makes one below the system's temporary folder and removes it
     /// at the end; a given folder is emptied of an earlier plane first, and stays.
     pub folder: Option<PathBuf>,
+    /// The port to try first. `None`, or a port that is taken, means any free one.
+    pub first_port: Option<u16>,
     /// How long the start may take.
     pub ready_within: Duration,
 }
@@ -154,6 +156,7 @@ impl Default for Options {
             audit_bodies: false,
             api_server_flags: Vec::new(),
             folder: None,
+            first_port: None,
             ready_within: Duration::from_mins(1),
         }
     }

@@ -129,3 +129,19 @@ async fn refused_flag_is_reported_with_the_words_of_the_server() {
     );
     assert!(error.contains("no-such-flag"), "{error}");
 }
+
+#[tokio::test]
+async fn taken_port_is_left_to_its_owner() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut options = Options::default()
+        .controllers(Controllers::None)
+        .without_pods();
+    options.first_port = Some(port);
+    let plane = ControlPlane::start(options).await.unwrap();
+    assert!(
+        !plane.server().ends_with(&format!(":{port}")),
+        "{}",
+        plane.server()
+    );
+}

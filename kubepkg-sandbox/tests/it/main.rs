@@ -7,6 +7,7 @@
 )]
 //! The sandbox on the real programs.
 
+mod chart_server;
 mod identities;
 mod lifetime;
 mod options;

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kubepkg_api::{ChartRef, Digest};
+use kubepkg_resolve::Version;
 use tokio::time::Instant;
 
 use crate::cache::{ArchiveCache, Freshness};
-use crate::chart_version::LooseVersion;
 use crate::credentials::CredentialSource;
 use crate::failure::{Failure, FetchError};
 use crate::fetch::{Cache, Credentials, Fetch, FetchRequest, Fetched};
@@ -249,7 +249,7 @@ impl Charts {
             Some(mirror) => mirrored(mirror, &origin).map_err(Failure::Location)?,
             None => origin,
         };
-        if LooseVersion::parse(&chart.version).is_none() {
+        if Version::parse(&chart.version).is_err() {
             return Err(Failure::Version {
                 version: chart.version.clone(),
             });

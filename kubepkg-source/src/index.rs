@@ -11,10 +11,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kubepkg_resolve::Version;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
-
-use crate::chart_version::LooseVersion;
 
 /// An index that can't be read.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +50,7 @@ pub struct IndexEntry {
 /// What an index has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
-    entries: BTreeMap<String, Vec<(LooseVersion, IndexEntry)>>,
+    entries: BTreeMap<String, Vec<(Version, IndexEntry)>>,
 }
 
 /// The answer of [`Index::find`].
@@ -111,7 +110,7 @@ impl Index {
         };
         let exact = versions.iter().find(|(_, entry)| entry.version == version);
         let same = || {
-            let wanted = LooseVersion::parse_exact(version)?;
+            let wanted = Version::parse_published(version).ok()?;
             versions.iter().find(|(version, _)| *version == wanted)
         };
         exact
@@ -141,7 +140,7 @@ fn yaml_limits(text: &[u8]) -> kubepkg_yaml::Limits {
 #[derive(Default)]
 struct RawIndex {
     api_version: String,
-    entries: BTreeMap<String, Vec<(LooseVersion, IndexEntry)>>,
+    entries: BTreeMap<String, Vec<(Version, IndexEntry)>>,
 }
 
 const INDEX_FIELDS: [&str; 6] = [
@@ -210,7 +209,7 @@ impl<'de> Visitor<'de> for IndexSeed {
 /// Reads `entries`: charts by key, `null` where there are none.
 struct EntriesSeed<'a> {
     strict: bool,
-    entries: &'a mut BTreeMap<String, Vec<(LooseVersion, IndexEntry)>>,
+    entries: &'a mut BTreeMap<String, Vec<(Version, IndexEntry)>>,
 }
 
 impl<'de> DeserializeSeed<'de> for EntriesSeed<'_> {
@@ -280,7 +279,7 @@ const OTHER_FIELDS: [&str; 9] = [
 fn entry(
     fields: &Map<String, Value>,
     strict: bool,
-) -> Result<Option<(LooseVersion, IndexEntry)>, String> {
+) -> Result<Option<(Version, IndexEntry)>, String> {
     let mut texts: BTreeMap<&str, &str> = BTreeMap::new();
     let mut urls = Vec::new();
     let mut digest = String::new();
@@ -341,7 +340,7 @@ fn entry(
     let (name, version) = (sanitized(text("name")), sanitized(text("version")));
     valid &= !name.is_empty() && !name.contains('/') && !matches!(name.as_str(), "." | "..");
     valid &= matches!(text("type"), "" | "application" | "library");
-    let Some(parsed) = LooseVersion::parse(&version).filter(|_| valid) else {
+    let Some(parsed) = Version::parse(&version).ok().filter(|_| valid) else {
         return Ok(None);
     };
     Ok(Some((

@@ -3,7 +3,6 @@
 
 mod cache;
 mod challenge;
-mod chart_version;
 mod charts;
 mod credentials;
 mod digest_reader;

@@ -76,7 +76,7 @@ pub(crate) enum Op {
     /// An `interface {}` is replaced by what it holds.
     Unwrap,
     Declare(VarId),
-    Assign(VarId),
+    Assign(VarId, Name),
 
     /// Checks the top value against a parameter type.
     Check(&'static Type),
@@ -352,7 +352,10 @@ impl Compiler<'_> {
         let (vars, is_assign) = match self.source.kind(pipe) {
             NodeKind::Pipe {
                 decl, is_assign, ..
-            } => (self.decl_vars(decl), *is_assign),
+            } => {
+                let vars = self.decl_vars(decl).into_iter().map(|(var, _)| var);
+                (vars.collect(), *is_assign)
+            }
             _ => (Vec::new(), false),
         };
         self.emit(Op::Enter);
@@ -376,13 +379,13 @@ impl Compiler<'_> {
         self.emit(Op::Leave);
     }
 
-    fn decl_vars(&mut self, decl: &[NodeId]) -> Vec<VarId> {
+    fn decl_vars(&mut self, decl: &[NodeId]) -> Vec<(VarId, Name)> {
         decl.iter()
             .filter_map(|id| match self.source.kind(*id) {
                 NodeKind::Variable(names) => names.first().cloned(),
                 _ => None,
             })
-            .map(|name| self.var(&name))
+            .map(|name| (self.var(&name), name))
             .collect()
     }
 
@@ -400,9 +403,9 @@ impl Compiler<'_> {
             self.work.push(Task::Cmd(*cmd, i > 0));
             self.emit(Op::Unwrap);
         }
-        for var in self.decl_vars(decl) {
+        for (var, name) in self.decl_vars(decl) {
             self.emit(if *is_assign {
-                Op::Assign(var)
+                Op::Assign(var, name)
             } else {
                 Op::Declare(var)
             });

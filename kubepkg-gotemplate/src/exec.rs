@@ -276,12 +276,12 @@ impl Machine {
                     is_interface: self.stack.top_mark(),
                 },
             }),
-            Op::Assign(id) => {
+            Op::Assign(id, name) => {
                 let slot = Slot {
                     value: self.stack.top().clone(),
                     is_interface: self.stack.top_mark(),
                 };
-                self.assign(*id, slot, template)?;
+                self.assign(*id, slot, name)?;
             }
             Op::Check(ty) => self.check(ty)?,
             Op::AndOr { stop_on, target } => {
@@ -353,11 +353,16 @@ impl Machine {
     fn var(&self, id: VarId, template: &Template) -> Step<&Slot> {
         match self.own_vars().iter().rev().find(|var| var.id == id) {
             Some(var) => Ok(&var.slot),
-            None => Err(self.undefined(template)),
+            None => Err(match template.source.kind(self.frame.node) {
+                NodeKind::Variable(names) => {
+                    undefined(names.first().unwrap_or(&GoString::default()))
+                }
+                _ => Fault::message("undefined variable"),
+            }),
         }
     }
 
-    fn assign(&mut self, id: VarId, slot: Slot, template: &Template) -> Step<()> {
+    fn assign(&mut self, id: VarId, slot: Slot, name: &GoString) -> Step<()> {
         let base = self.frame.vars_base;
         let own = self.vars.get_mut(base..).unwrap_or_default();
         match own.iter_mut().rev().find(|var| var.id == id) {
@@ -365,17 +370,8 @@ impl Machine {
                 var.slot = slot;
                 Ok(())
             }
-            None => Err(self.undefined(template)),
+            None => Err(undefined(name)),
         }
-    }
-
-    /// A variable whose declaration was skipped (`and false ($x := 1)`).
-    fn undefined(&self, template: &Template) -> Box<Fault> {
-        let name = match template.source.kind(self.frame.node) {
-            NodeKind::Variable(names) => names.first().cloned().unwrap_or_default(),
-            _ => GoString::from(template.source.node_text(self.frame.node)),
-        };
-        Fault::message(format!("undefined variable: {name}"))
     }
 
     fn leave(&mut self) {
@@ -820,6 +816,11 @@ fn without_no_value(text: &[u8]) -> GoString {
         }
     }
     GoString::from(out)
+}
+
+/// A variable whose declaration was skipped (`and false ($x := 1)`).
+fn undefined(name: &GoString) -> Box<Fault> {
+    Fault::message(format!("undefined variable: {name}"))
 }
 
 /// A chain of fields without arguments; methods on the way are called.

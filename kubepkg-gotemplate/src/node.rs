@@ -4,7 +4,7 @@
 //! thousand deep is no danger. Nodes keep byte offsets; lines and columns are counted only when an
 //! error is reported. [`Source::node_text`] writes a node back as Go does in its error texts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::bytestring::GoString;
 use crate::func::Function;
@@ -22,6 +22,8 @@ pub(crate) struct Source {
     pub(crate) parse_name: String,
     pub(crate) text: Vec<u8>,
     pub(crate) nodes: Vec<Node>,
+    /// Offsets at which lines begin, found when the first error is reported.
+    lines: OnceLock<Vec<usize>>,
 }
 
 #[derive(Debug)]
@@ -119,6 +121,16 @@ enum Piece<'a> {
 }
 
 impl Source {
+    /// A source without nodes yet.
+    pub(crate) fn new(parse_name: &str, text: &[u8]) -> Self {
+        Self {
+            parse_name: parse_name.to_owned(),
+            text: text.to_vec(),
+            nodes: Vec::new(),
+            lines: OnceLock::new(),
+        }
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id.0 as usize)
     }
@@ -131,13 +143,15 @@ impl Source {
     /// Line (from 1) and column (bytes, from 0) of a node.
     pub(crate) fn position(&self, id: NodeId) -> (usize, usize) {
         let pos = self.node(id).map_or(0, |n| n.pos);
-        let before = self.text.get(..pos).unwrap_or(&self.text);
-        let column = match before.iter().rposition(|b| *b == b'\n') {
-            Some(newline) => pos - newline - 1,
-            None => pos,
-        };
-        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
-        (line, column)
+        let lines = self.lines.get_or_init(|| {
+            let newlines = self.text.iter().enumerate().filter(|(_, b)| **b == b'\n');
+            std::iter::once(0)
+                .chain(newlines.map(|(at, _)| at + 1))
+                .collect()
+        });
+        let line = lines.partition_point(|start| *start <= pos);
+        let start = line.checked_sub(1).and_then(|i| lines.get(i)).copied();
+        (line, pos - start.unwrap_or(0))
     }
 
     /// The text of a node as Go's `Node.String` writes it.

@@ -52,9 +52,14 @@ pub trait Object: Any {
         None
     }
 
-    /// All exported fields in order of declaration, for printing and encoding.
+    /// All exported fields in order of declaration, for encoding.
     fn fields(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
+    }
+
+    /// All fields in order of declaration, those that are not exported too, for `fmt`.
+    fn printed_fields(&self) -> Vec<(&'static str, Value)> {
+        self.fields()
     }
 
     /// The plain value of a defined scalar type: `time.Duration` gives its `int64`.

@@ -33,11 +33,7 @@ pub(crate) fn parse(name: &str, text: &[u8], funcs: &FuncTable) -> Result<Parsed
         funcs,
         token: [None; 3],
         peek_count: 0,
-        source: Source {
-            parse_name: name.to_owned(),
-            text: text.to_vec(),
-            nodes: Vec::new(),
-        },
+        source: Source::new(name, text),
         roots: BTreeMap::new(),
         tree: TreeState::new(),
         blocks: Vec::new(),

@@ -332,7 +332,7 @@ impl Printer {
             self.layout.write(shown.name);
         }
         self.layout.write("{");
-        for (i, (name, field)) in object.fields().iter().enumerate() {
+        for (i, (name, field)) in object.printed_fields().iter().enumerate() {
             self.separate(i);
             if plus || sharp {
                 self.layout.write(name);

@@ -260,14 +260,14 @@ impl Comparator {
             Operator::Equal | Operator::Tilde => self.outside_tilde(version),
             Operator::NotEqual => self.is_excluded(version).then_some(ReasonKind::Equal),
             Operator::Greater => {
-                let above = if version.major() != major {
-                    version.major() > major
-                } else {
+                let above = if version.major() == major {
                     match self.wild {
                         Wild::Minor => false,
                         Wild::Patch => version.minor() > minor,
                         Wild::Nothing | Wild::All => version > mine,
                     }
+                } else {
+                    version.major() > major
                 };
                 // Without wild parts the whole comparison says the same.
                 (!above).then_some(ReasonKind::LessOrEqual)
@@ -314,10 +314,9 @@ impl Comparator {
             compare_prerelease(theirs, mine) == std::cmp::Ordering::Equal
         };
         match self.wild {
-            Wild::Nothing => version == mine,
+            Wild::Nothing | Wild::All => version == mine,
             Wild::Minor => same_major,
             Wild::Patch => same_major && same_minor && same_pre(),
-            Wild::All => version == mine,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Why a version does not satisfy a constraint, in Masterminds' words.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// What is wrong with the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,9 +99,15 @@ pub(crate) fn quote(text: &str) -> String {
             '\u{B}' => out.push_str("\\v"),
             ' '..='~' => out.push(c),
             _ if is_print(c) => out.push(c),
-            '\0'..='\u{7F}' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            '\u{80}'..='\u{FFFF}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            _ => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+            '\0'..='\u{7F}' => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            '\u{80}'..='\u{FFFF}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            _ => {
+                let _ = write!(out, "\\U{:08x}", u32::from(c));
+            }
         }
     }
     out.push('"');

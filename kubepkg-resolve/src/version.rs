@@ -222,8 +222,8 @@ impl Version {
         }
         let parts = loose(text).ok_or(VersionError::Invalid)?;
         let shape = check_pre(if parts.pre.is_empty() { "a" } else { parts.pre });
-        let zero = |segment: &Option<&str>| segment.is_some_and(starts_zero);
-        if detail == Detail::Brief && (shape.is_err() || parts.segments.iter().any(zero)) {
+        let mut segments = parts.segments.into_iter().flatten();
+        if detail == Detail::Brief && (shape.is_err() || segments.any(starts_zero)) {
             return Err(VersionError::Invalid);
         }
         for segment in parts.segments.into_iter().flatten() {

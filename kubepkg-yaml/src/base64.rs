@@ -21,7 +21,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
         .copied()
         .filter(|byte| !matches!(byte, b'\r' | b'\n'))
         .collect();
-    if clean.len() % 4 != 0 {
+    if !clean.len().is_multiple_of(4) {
         return None;
     }
     let mut out = Vec::with_capacity(clean.len() / 4 * 3);
@@ -49,9 +49,9 @@ pub(crate) fn encode_lines(bytes: &[u8]) -> String {
     for group in bytes.chunks(3) {
         let at = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
         let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
+        for place in 0..4_usize {
             let index = bits >> (18 - 6 * place) & 63;
-            let used = place as usize <= group.len();
+            let used = place <= group.len();
             let letter = ALPHABET.get(index as usize).copied().unwrap_or(b'=');
             flat.push(if used { char::from(letter) } else { '=' });
         }

@@ -58,28 +58,29 @@ pub(crate) fn write(tree: &Tree<'_>, limit: usize) -> Result<String, YamlError> 
             });
         }
         match top {
-            Open::Seq { items, outer } => match items.next() {
-                Some(item) => {
+            Open::Seq { items, outer } => {
+                if let Some(item) = items.next() {
                     emitter.write_indent();
                     emitter.indicator("-", true, false, true);
                     emitter.node(tree, item, false, &mut open);
-                }
-                None => {
+                } else {
                     emitter.indent = *outer;
                     open.pop();
                 }
-            },
-            Open::Map { entries, outer } => match entries.next() {
-                Some((key, item)) => {
+            }
+            Open::Map { entries, outer } => {
+                if let Some((key, item)) = entries.next() {
                     emitter.write_indent();
                     emitter.key(key);
+                    // Go looks values up by key, and nothing is found under NaN.
+                    let lost = matches!(key, Val::Float(value) if value.is_nan());
+                    let item = if lost { Val::Null } else { item };
                     emitter.node(tree, item, true, &mut open);
-                }
-                None => {
+                } else {
                     emitter.indent = *outer;
                     open.pop();
                 }
-            },
+            }
         }
     }
     emitter.write_indent();
@@ -167,7 +168,7 @@ impl Emitter {
             _ => {
                 let scalar = Scalar::of(value);
                 let analysis = quote::analyze(&scalar.text);
-                self.scalar(&scalar, &analysis, false);
+                self.scalar(&scalar, analysis, false);
             }
         }
     }
@@ -181,17 +182,17 @@ impl Emitter {
         let scalar = Scalar::of(key);
         let analysis = quote::analyze(&scalar.text);
         if !analysis.multiline && scalar.text.len() + scalar.tag.len() <= MAX_SIMPLE_KEY {
-            self.scalar(&scalar, &analysis, true);
+            self.scalar(&scalar, analysis, true);
             self.indicator(":", false, false, false);
         } else {
             self.indicator("?", true, false, true);
-            self.scalar(&scalar, &analysis, false);
+            self.scalar(&scalar, analysis, false);
             self.write_indent();
             self.indicator(":", true, false, true);
         }
     }
 
-    fn scalar(&mut self, scalar: &Scalar<'_>, analysis: &Analysis, simple_key: bool) {
+    fn scalar(&mut self, scalar: &Scalar<'_>, analysis: Analysis, simple_key: bool) {
         let style = quote::select(scalar.style, &scalar.text, analysis, simple_key);
         if !scalar.tag.is_empty() {
             if !self.whitespace {

@@ -59,16 +59,15 @@ pub(crate) fn write(tree: &Tree<'_>, limit: usize) -> Result<String, YamlError> 
                 item
             }),
         };
-        match item {
-            Some(item) => one(tree, item, &mut out, &mut open, &mut infinite)?,
-            None => {
-                out.push(if matches!(top, Open::Seq(_)) {
-                    ']'
-                } else {
-                    '}'
-                });
-                open.pop();
-            }
+        if let Some(item) = item {
+            one(tree, item, &mut out, &mut open, &mut infinite)?;
+        } else {
+            out.push(if matches!(top, Open::Seq(_)) {
+                ']'
+            } else {
+                '}'
+            });
+            open.pop();
         }
     }
     match infinite {

@@ -71,10 +71,10 @@ fn write_general(out: &mut String, value: &str) {
     if shortest.negative {
         out.push('-');
     }
-    if !(-4..6).contains(&shortest.exponent) {
-        shortest.scientific(out, 2);
-    } else {
+    if (-4..6).contains(&shortest.exponent) {
         shortest.fixed(out);
+    } else {
+        shortest.scientific(out, 2);
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(text(general, 0.0001), "0.0001");
         assert_eq!(text(general, 0.00001), "1e-05");
         assert_eq!(text(general, -0.0), "-0");
-        assert_eq!(text(general32, 3.141_592_653_589_793), "3.1415927");
+        assert_eq!(text(general32, 0.123_456_789_012), "0.12345679");
         assert_eq!(text(json, 1e20), "100000000000000000000");
         assert_eq!(text(json, 1e21), "1e+21");
         assert_eq!(text(json, 1e-7), "1e-7");

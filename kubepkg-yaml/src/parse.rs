@@ -364,7 +364,7 @@ impl<'a> Parser<'a> {
         let (token, token_start, _) = self.look()?;
         let start = property_start.unwrap_or(token_start);
         let (kind, state) = match token {
-            Look::Scalar => return self.scalar(properties, start),
+            Look::Scalar => return Ok(self.scalar(properties, start)),
             Look::BlockEntry if indentless => (
                 EventKind::SequenceStart(properties),
                 State::IndentlessSequenceEntry,
@@ -401,7 +401,7 @@ impl<'a> Parser<'a> {
         Ok(Event { kind, start })
     }
 
-    fn scalar(&mut self, properties: Properties<'a>, start: Mark) -> Step<'a> {
+    fn scalar(&mut self, properties: Properties<'a>, start: Mark) -> Event<'a> {
         self.pop_state();
         let (value, style) = match self.scanner.take().map(|token| token.kind) {
             Some(TokenKind::Scalar { value, style }) => (value, style),
@@ -411,14 +411,14 @@ impl<'a> Parser<'a> {
             None => style == ScalarStyle::Plain,
             Some(tag) => tag == "!",
         };
-        Ok(Event {
+        Event {
             kind: EventKind::Scalar {
                 properties,
                 value,
                 plain_implicit,
             },
             start,
-        })
+        }
     }
 
     /// Remembers where a collection begins and passes its first token.

@@ -101,7 +101,7 @@ pub(crate) fn analyze(text: &str) -> Analysis {
 }
 
 /// The style for a text that would like to be written in `wanted`.
-pub(crate) fn select(wanted: Style, text: &str, facts: &Analysis, simple_key: bool) -> Style {
+pub(crate) fn select(wanted: Style, text: &str, facts: Analysis, simple_key: bool) -> Style {
     let mut style = wanted;
     if simple_key && facts.multiline {
         style = Style::Double;

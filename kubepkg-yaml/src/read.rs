@@ -22,10 +22,21 @@ pub(crate) struct Mark {
 const BLOCK: usize = 512;
 const CONTROL: &str = "control characters are not allowed";
 
+/// A sequence that is no character, right after the text.
+#[derive(Clone, Copy)]
+struct BadBytes {
+    problem: &'static str,
+    /// Bytes that must be in the block for libyaml to see the problem; a sequence that is cut
+    /// off is seen only when the end of the input is known.
+    needs: usize,
+}
+
+const CUT_OFF: usize = usize::MAX;
+
 /// Text after decoding, and the fault that stands at its end, if any.
 pub(crate) struct Decoded<'a> {
     text: Cow<'a, str>,
-    fault: Option<&'static str>,
+    fault: Option<BadBytes>,
     /// Ends of the blocks in `text`, for input that is not UTF-8.
     blocks: Option<Vec<usize>>,
     /// Bytes of a byte order mark that precede `text` in the first block.
@@ -51,13 +62,13 @@ impl<'a> Decoded<'a> {
                 let (good, bad) = input.split_at(error.valid_up_to());
                 (
                     std::str::from_utf8(good).unwrap_or_default(),
-                    Some(utf8_fault(bad)),
+                    Some(utf8_fault(bad, input.len() + lead)),
                 )
             }
         };
-        // A second byte order mark wakes a quirk of the scanner that needs block positions.
+        // A byte order mark in the text wakes a quirk of the scanner that needs block positions.
         let clean =
-            fault.is_none() && first_forbidden(text).is_none() && !text.starts_with('\u{FEFF}');
+            fault.is_none() && first_forbidden(text).is_none() && !text.contains('\u{FEFF}');
         Decoded {
             text: Cow::Borrowed(text),
             fault,
@@ -82,22 +93,27 @@ impl<'a> Decoded<'a> {
                 blocks.push(text.len());
                 block_end = at + BLOCK;
             }
+            let bad = |problem, bytes| {
+                let seen = at + bytes <= block_end && at + bytes <= input.len();
+                let needs = if seen { 0 } else { CUT_OFF };
+                Some(BadBytes { problem, needs })
+            };
             let Some(first) = read(at) else {
-                fault = Some("incomplete UTF-16 character");
+                fault = bad("incomplete UTF-16 character", 2);
                 break;
             };
             let (code, width) = match first & 0xFC00 {
                 0xDC00 => {
-                    fault = Some("unexpected low surrogate area");
+                    fault = bad("unexpected low surrogate area", 2);
                     break;
                 }
                 0xD800 => {
                     let Some(second) = read(at + 2) else {
-                        fault = Some("incomplete UTF-16 surrogate pair");
+                        fault = bad("incomplete UTF-16 surrogate pair", 4);
                         break;
                     };
                     if second & 0xFC00 != 0xDC00 {
-                        fault = Some("expected low surrogate area");
+                        fault = bad("expected low surrogate area", 4);
                         break;
                     }
                     if at + 4 > block_end {
@@ -121,32 +137,48 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// What is wrong with the sequence at the start of `bytes`, in libyaml's words.
-fn utf8_fault(bytes: &[u8]) -> &'static str {
-    let Some(&lead) = bytes.first() else {
-        return "incomplete UTF-8 octet sequence";
-    };
+/// What is wrong with the sequence at the start of `bytes`, in libyaml's words. `total` is the
+/// length of the whole input.
+fn utf8_fault(bytes: &[u8], total: usize) -> BadBytes {
+    // The first three bytes are asked for at once, so the end of shorter input is known.
+    let cut_off = if total < 3 { 0 } else { CUT_OFF };
+    let lead = bytes.first().copied().unwrap_or(0);
     let (width, least) = match lead {
         0x00..=0x7F => (1, 0),
         0xC0..=0xDF => (2, 0x80),
         0xE0..=0xEF => (3, 0x800),
         0xF0..=0xF7 => (4, 0x1_0000),
-        _ => return "invalid leading UTF-8 octet",
+        _ => {
+            return BadBytes {
+                problem: "invalid leading UTF-8 octet",
+                needs: 1,
+            };
+        }
     };
     let Some(tail) = bytes.get(1..width) else {
-        return "incomplete UTF-8 octet sequence";
+        return BadBytes {
+            problem: "incomplete UTF-8 octet sequence",
+            needs: cut_off,
+        };
     };
     let mut value = u32::from(lead) & (0x7F >> width);
     for byte in tail {
         if byte & 0xC0 != 0x80 {
-            return "invalid trailing UTF-8 octet";
+            return BadBytes {
+                problem: "invalid trailing UTF-8 octet",
+                needs: width,
+            };
         }
         value = (value << 6) | u32::from(byte & 0x3F);
     }
-    if value < least {
+    let problem = if value < least {
         "invalid length of a UTF-8 sequence"
     } else {
         "invalid Unicode character"
+    };
+    BadBytes {
+        problem,
+        needs: width,
     }
 }
 
@@ -183,12 +215,14 @@ pub(crate) struct Reader<'a> {
     pub(crate) mark: Mark,
     /// Everything before this byte is decoded and allowed.
     decoded: usize,
+    /// NULs that libyaml would have added at the end so far.
+    padding: usize,
     /// What libyaml would have at the start of its buffer.
     buffer_start: usize,
     /// Raw bytes already taken by the byte order mark in the first block.
     lead: usize,
     blocks: Option<(&'a [usize], usize)>,
-    fault: Option<&'static str>,
+    fault: Option<BadBytes>,
     clean: bool,
 }
 
@@ -201,6 +235,7 @@ impl<'a> Reader<'a> {
             pos: 0,
             mark: Mark::default(),
             decoded: if decoded.clean { text.len() } else { 0 },
+            padding: 0,
             buffer_start: 0,
             lead: decoded.lead,
             blocks: decoded.blocks.as_deref().map(|ends| (ends, 0)),
@@ -222,23 +257,34 @@ impl<'a> Reader<'a> {
     fn decode(&mut self, count: usize) -> Result<(), Fault> {
         loop {
             let ready = self.text.get(self.pos..self.decoded).unwrap_or_default();
-            if ready.chars().take(count).count() == count {
+            if ready.chars().take(count).count() + self.padding >= count {
                 return Ok(());
             }
             self.buffer_start = self.pos;
             if self.decoded >= self.text.len() {
                 return match self.fault {
-                    Some(text) => Err(Fault::new(Problem::Reader, text, self.mark, self.mark)),
-                    None => Ok(()),
+                    Some(bad) => Err(Fault::new(
+                        Problem::Reader,
+                        bad.problem,
+                        self.mark,
+                        self.mark,
+                    )),
+                    None => {
+                        self.padding += 1;
+                        Ok(())
+                    }
                 };
             }
-            let mut end = match &mut self.blocks {
+            let (mut end, raw_end) = match &mut self.blocks {
                 Some((ends, next)) => {
                     let end = ends.get(*next).copied().unwrap_or(self.text.len());
                     *next += 1;
-                    end
+                    (end, end)
                 }
-                None => (self.decoded + BLOCK - self.lead).min(self.text.len()),
+                None => {
+                    let raw_end = self.decoded + BLOCK - self.lead;
+                    (raw_end.min(self.text.len()), raw_end)
+                }
             };
             self.lead = 0;
             while !self.text.is_char_boundary(end) {
@@ -249,11 +295,17 @@ impl<'a> Reader<'a> {
                 return Err(Fault::new(Problem::Reader, CONTROL, self.mark, self.mark));
             }
             self.decoded = end;
-            // The fault may stand in the same block as the last good character.
+            // The bad bytes may stand in the same block as the last good character.
             if end == self.text.len()
-                && let Some(text) = self.fault
+                && let Some(bad) = self.fault
+                && end.saturating_add(bad.needs) <= raw_end
             {
-                return Err(Fault::new(Problem::Reader, text, self.mark, self.mark));
+                return Err(Fault::new(
+                    Problem::Reader,
+                    bad.problem,
+                    self.mark,
+                    self.mark,
+                ));
             }
         }
     }

@@ -282,14 +282,15 @@ impl<'a> Scanner<'a> {
     }
 
     fn insert(&mut self, number: usize, token: Token<'a>) {
-        let at = number.saturating_sub(self.parsed).min(self.tokens.len());
-        self.tokens.insert(
-            at,
-            Queued {
-                token,
-                key_level: None,
-            },
-        );
+        let queued = Queued {
+            token,
+            key_level: None,
+        };
+        match number.checked_sub(self.parsed) {
+            Some(at) => self.tokens.insert(at.min(self.tokens.len()), queued),
+            // The place is gone: libyaml then adds to the end, and the parser finds the error.
+            None => self.tokens.push_back(queued),
+        }
     }
 
     fn unroll_indent(&mut self, column: isize) {
@@ -542,7 +543,14 @@ impl<'a> Scanner<'a> {
         self.remove_simple_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
-            self.simple_keys.pop();
+            // A collection without keys has the number of its own opening token here, and libyaml
+            // forgets that this token may begin a key: it hands it out without looking further.
+            if let Some(key) = self.simple_keys.pop()
+                && let Some(at) = key.token_number.checked_sub(self.parsed)
+                && let Some(queued) = self.tokens.get_mut(at)
+            {
+                queued.key_level = None;
+            }
         }
         self.simple_key_allowed = false;
         self.push_indicator(kind);

@@ -114,7 +114,7 @@ impl<'a> Scanner<'a> {
                             breaks = Some(Breaks {
                                 first: taken,
                                 rest: String::new(),
-                            })
+                            });
                         }
                         Some(breaks) => breaks.rest.push_str(taken),
                     }
@@ -205,7 +205,7 @@ impl<'a> Scanner<'a> {
                             breaks = Some(Breaks {
                                 first: taken,
                                 rest: String::new(),
-                            })
+                            });
                         }
                         Some(breaks) => breaks.rest.push_str(taken),
                     }

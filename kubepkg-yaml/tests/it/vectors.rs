@@ -2,6 +2,7 @@
 //! says how they were made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -49,7 +50,7 @@ fn base64(text: &str) -> Vec<u8> {
         let digits: Vec<u32> = group
             .iter()
             .filter_map(|&byte| digit(byte))
-            .map(|digit| digit as u32)
+            .map(|digit| u32::try_from(digit).unwrap())
             .collect();
         let bits = digits.iter().fold(0, |bits, digit| bits << 6 | digit);
         let bits = bits << (6 * (4 - digits.len()));
@@ -118,10 +119,12 @@ fn check_load(row: &Value) -> Vec<String> {
     check(&mut out, row, ("json", "error"), || json.clone());
     if let Some(bytes) = row["json_bytes"].as_u64() {
         let json = json.as_ref().map(String::as_str).unwrap_or_default();
-        let sum: String = Sha256::digest(json)
+        let sum = Sha256::digest(json)
             .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+            .fold(String::new(), |mut sum, byte| {
+                let _ = write!(sum, "{byte:02x}");
+                sum
+            });
         if json.len() as u64 != bytes || sum != row["json_sha256"] {
             out.push(format!("json of {bytes} bytes, got {}", json.len()));
         }

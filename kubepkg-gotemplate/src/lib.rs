@@ -1,4 +1,4 @@
-//! Go text/template, Go formatting and the Sprig functions.
+#![doc = include_str!("../README.md")]
 #![deny(missing_docs)]
 
 mod access;

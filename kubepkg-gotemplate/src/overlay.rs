@@ -21,14 +21,20 @@ impl Overlay {
     /// A layer with the templates of one parsed text. An empty definition does not hide one that
     /// exists, except that of the text itself.
     pub(crate) fn new(below: Option<Rc<Overlay>>, parsed: &ParsedText, set: &TemplateSet) -> Self {
+        let is_own = |t: &Template| *t.name == *set.name().as_bytes();
         let exists = |name: &[u8]| {
             below.as_ref().is_some_and(|o| o.lookup(name).is_some()) || set.lookup(name).is_some()
         };
         let templates = parsed
             .iter()
-            .filter(|t| !t.is_empty || *t.name == *set.name().as_bytes() || !exists(&t.name))
+            .filter(|t| !t.is_empty || is_own(t) || !exists(&t.name))
             .cloned()
             .collect();
+        // A layer without definitions of its own says nothing to the layers above it.
+        let below = match below {
+            Some(layer) if layer.templates.iter().all(|t| is_own(t)) => layer.below.clone(),
+            other => other,
+        };
         Self { below, templates }
     }
 

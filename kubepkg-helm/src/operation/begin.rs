@@ -12,7 +12,7 @@ use crate::plan::{OperationKind, PlanInput, Step, plan, removal_rank};
 use crate::progress::{Progress, Propagation, Settings, Wait};
 use crate::release::{ApplyMethod, Info, Release, ReleaseStatus, ReleaseTime, check_labels};
 use crate::storage::{RecordHead, StoredRelease};
-use crate::{Chart, Hook, Rendered, Values, guard};
+use crate::{Chart, Hook, HookExecution, Rendered, Values, guard};
 use futures::StreamExt as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -653,10 +653,13 @@ impl Helm {
         for revision in BTreeSet::from([to, last.revision]) {
             previous.insert(revision, self.require(&namespace, &name, revision).await?);
         }
-        let target = previous
+        let mut target = previous
             .get(&to)
             .map(|stored| stored.release.clone())
             .unwrap_or_default();
+        for hook in &mut target.hooks {
+            hook.last_run = HookExecution::default();
+        }
         let first_deployed = previous
             .get(&last.revision)
             .and_then(|stored| stored.release.info.first_deployed.clone());

@@ -109,15 +109,15 @@ impl Operation {
     }
 
     pub(super) async fn run_hook(&mut self, hook: usize) -> Result<Done, StepError> {
-        if self.saved != Some(self.cursor) {
-            let now = self.helm.now().to_string();
-            if let Some(hook) = self.release.hooks.get_mut(hook) {
-                hook.last_run.started_at = Some(now);
-                hook.last_run.completed_at = None;
-                hook.last_run.phase = HookPhase::Running;
-            }
-            self.checkpoint().await?;
+        let now = self.helm.now().to_string();
+        if let Some(hook) = self.release.hooks.get_mut(hook)
+            && hook.last_run.phase != HookPhase::Running
+        {
+            hook.last_run.started_at = Some(now);
+            hook.last_run.completed_at = None;
+            hook.last_run.phase = HookPhase::Running;
         }
+        self.checkpoint().await?;
         let cluster = self.helm.cluster();
         let writer = Writer {
             cluster,

@@ -1,0 +1,147 @@
+//! A process that ends between any two requests, and another that goes on.
+
+use super::charts::{config_map, install, job_hook, rendered, upgrade};
+use super::{config_map_path, helm_of, live, plane};
+use kubepkg_helm::{
+    Helm, HelmOptions, HookEvent, Operation, OperationError, ReleaseOptions, Rendered,
+    UninstallRequest, Wait,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Helm whose requests fail without being sent after so many.
+async fn mortal(requests: usize) -> Helm {
+    let inner = plane().await.client_as("kubepkg").unwrap();
+    let left = Arc::new(AtomicUsize::new(requests));
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (inner, left) = (inner.clone(), Arc::clone(&left));
+        async move {
+            let alive =
+                left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            match alive {
+                Ok(_) => inner.send(request).await.map_err(tower::BoxError::from),
+                Err(_) => Err("the process has ended".into()),
+            }
+        }
+    });
+    Helm::new(kube::Client::new(service, "default"), HelmOptions::default())
+}
+
+/// Advances until something fails; the operation is dropped as a process drops it.
+async fn until_the_end(begun: Result<Operation, OperationError>) -> Option<bool> {
+    let mut operation = begun.ok()?;
+    loop {
+        match operation.advance().await {
+            Ok(kubepkg_helm::Advance::Finished(outcome)) => return Some(outcome.succeeded()),
+            Ok(kubepkg_helm::Advance::Stepped(_)) => {}
+            Ok(kubepkg_helm::Advance::Waiting { .. }) => {
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            }
+            Err(_) => return None,
+        }
+    }
+}
+
+fn chart(version: &str, objects: &[serde_json::Value], event: HookEvent) -> Rendered {
+    rendered(version, objects, vec![job_hook("once", event, 0, "", "run")])
+}
+
+fn options() -> ReleaseOptions {
+    ReleaseOptions { wait: Wait::Ready, ..ReleaseOptions::default() }
+}
+
+#[tokio::test]
+async fn an_install_that_crashes_anywhere_is_finished_by_another_process() {
+    let plane = plane().await;
+    let good = helm_of("kubepkg").await;
+    let mut finished = false;
+    for requests in 0.. {
+        let namespace = plane.namespace("crash").await.unwrap();
+        let helm = mortal(requests).await;
+        let first = chart("1.0.0", &[config_map("a", "1"), config_map("b", "1")], HookEvent::PreInstall);
+        let begun = helm.begin_install_rendered(install(&namespace, options()), first.clone()).await;
+        finished = until_the_end(begun).await == Some(true);
+        let job = format!("/apis/batch/v1/namespaces/{namespace}/jobs/once");
+        let ran = live(&job).await;
+        if !finished {
+            match good.resume(&namespace, "demo").await {
+                Ok(mut operation) => assert!(operation.run().await.unwrap().succeeded()),
+                // It crashed before the record, or after the last write.
+                Err(OperationError::NotFound { .. }) => {
+                    assert!(ran.is_none());
+                    let request = install(&namespace, options());
+                    let operation = good.begin_install_rendered(request, first).await;
+                    assert!(operation.unwrap().run().await.unwrap().succeeded());
+                }
+                Err(OperationError::NothingToResume { .. }) => {}
+                Err(error) => panic!("after {requests} requests: {error}"),
+            }
+        }
+        let release = good.status(&namespace, "demo").await.unwrap();
+        assert_eq!(release.info.description, "Install complete", "after {requests} requests");
+        assert_eq!(release.hooks[0].last_run.phase.as_str(), "Succeeded");
+        assert_eq!(live(&config_map_path(&namespace, "b")).await.unwrap()["data"]["k"], "1");
+        if let Some(ran) = ran {
+            let now = live(&job).await.unwrap();
+            assert_eq!(ran["metadata"]["uid"], now["metadata"]["uid"], "the hook ran twice");
+        }
+        if finished {
+            break;
+        }
+        assert!(requests < 60, "the install needs more requests than it should");
+    }
+    assert!(finished);
+}
+
+#[tokio::test]
+async fn an_upgrade_and_a_removal_that_crash_anywhere_are_finished_by_another_process() {
+    let plane = plane().await;
+    let good = helm_of("kubepkg").await;
+    for requests in (1..40).step_by(2) {
+        let namespace = plane.namespace("crashup").await.unwrap();
+        let first = rendered("1.0.0", &[config_map("a", "1"), config_map("b", "1")], vec![]);
+        let begun = good.begin_install_rendered(install(&namespace, options()), first).await;
+        assert!(begun.unwrap().run().await.unwrap().succeeded());
+        let helm = mortal(requests).await;
+        let second = chart("1.1.0", &[config_map("a", "2"), config_map("c", "1")], HookEvent::PostUpgrade);
+        let begun = helm.begin_upgrade_rendered(upgrade(&namespace, options()), second.clone()).await;
+        let finished = until_the_end(begun).await == Some(true);
+        if !finished {
+            match good.resume(&namespace, "demo").await {
+                Ok(mut operation) => assert!(operation.run().await.unwrap().succeeded()),
+                Err(OperationError::NothingToResume { revision: 1, .. }) => {
+                    let request = upgrade(&namespace, options());
+                    let operation = good.begin_upgrade_rendered(request, second).await;
+                    assert!(operation.unwrap().run().await.unwrap().succeeded());
+                }
+                Err(OperationError::NothingToResume { .. }) => {}
+                Err(error) => panic!("after {requests} requests: {error}"),
+            }
+        }
+        let history = good.history(&namespace, "demo").await.unwrap();
+        let told: Vec<&str> = history.iter().map(|head| head.status.as_str()).collect();
+        assert_eq!(told, ["superseded", "deployed"], "after {requests} requests");
+        assert_eq!(live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"], "2");
+        assert!(live(&config_map_path(&namespace, "b")).await.is_none());
+        assert!(live(&config_map_path(&namespace, "c")).await.is_some());
+
+        let helm = mortal(requests).await;
+        let begun = helm.begin_uninstall(UninstallRequest::new(&namespace, "demo")).await;
+        if until_the_end(begun).await != Some(true) {
+            match good.resume(&namespace, "demo").await {
+                Ok(mut operation) => assert!(operation.run().await.unwrap().succeeded()),
+                Err(OperationError::NotFound { .. }) => {}
+                Err(OperationError::NothingToResume { .. }) => {
+                    let request = UninstallRequest::new(&namespace, "demo");
+                    assert!(good.uninstall(request).await.unwrap().succeeded());
+                }
+                Err(error) => panic!("after {requests} requests: {error}"),
+            }
+        }
+        assert!(good.history(&namespace, "demo").await.unwrap().is_empty());
+        assert!(live(&config_map_path(&namespace, "a")).await.is_none());
+        if finished && requests > 25 {
+            break;
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The real Helm and this crate on the same releases.
+
+use super::charts::{config_map, deployment, five, install, job_hook, rendered, upgrade};
+use super::{config_map_path, helm_of, live, plane};
+use kubepkg_helm::{HookEvent, ReleaseOptions, ReleaseStatus, RollbackRequest, UninstallRequest};
+use serde_json::Value;
+
+/// A chart `demo` on disk.
+pub(crate) struct ChartFolder(tempfile::TempDir);
+
+impl ChartFolder {
+    pub(crate) fn new(version: &str, objects: &[Value]) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        folder.write(version, objects);
+        folder
+    }
+
+    pub(crate) fn write(&self, version: &str, objects: &[Value]) {
+        let root = self.0.path();
+        let templates = root.join("templates");
+        std::fs::remove_dir_all(&templates).ok();
+        std::fs::create_dir_all(&templates).unwrap();
+        let metadata = format!("apiVersion: v2\nname: demo\nversion: {version}\n");
+        std::fs::write(root.join("Chart.yaml"), metadata).unwrap();
+        for (index, object) in objects.iter().enumerate() {
+            std::fs::write(templates.join(format!("{index}.yaml")), object.to_string()).unwrap();
+        }
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.path().to_str().unwrap()
+    }
+}
+
+/// Runs the real Helm and returns what it prints.
+pub(crate) async fn helm(user: &str, arguments: &[&str]) -> String {
+    let mut command = plane().await.command("helm", user).unwrap();
+    command.args(arguments);
+    let shown = format!("helm {}", arguments.join(" "));
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let (out, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{shown}: {out}{error}");
+    out.into_owned()
+}
+
+async fn helm_json(arguments: &[&str]) -> Value {
+    let mut all = arguments.to_vec();
+    all.extend(["-o", "json"]);
+    serde_json::from_str(&helm("helm", &all).await).unwrap()
+}
+
+#[tokio::test]
+async fn helm_reads_and_continues_a_release_of_this_crate() {
+    let namespace = plane().await.namespace("ours").await.unwrap();
+    let ours = helm_of("kubepkg").await;
+    let hooks = vec![job_hook("pre", HookEvent::PreInstall, 0, "", "run")];
+    let chart = rendered("1.0.0", &five("1"), hooks);
+    let request = install(&namespace, ReleaseOptions::default());
+    let outcome =
+        ours.begin_install_rendered(request, chart.clone()).await.unwrap().run().await.unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+    let n = ["-n", namespace.as_str()];
+
+    let list = helm_json(&["list", n[0], n[1]]).await;
+    assert_eq!(list[0]["name"], "demo");
+    assert_eq!((&list[0]["status"], &list[0]["chart"]), (&"deployed".into(), &"demo-1.0.0".into()));
+    let status = helm_json(&["status", "demo", n[0], n[1]]).await;
+    assert_eq!(status["info"]["description"], "Install complete");
+    assert_eq!(status["info"]["notes"], "thank you\n");
+    assert_eq!(helm("helm", &["get", "manifest", "demo", n[0], n[1]]).await, chart.manifest + "\n");
+    assert!(helm("helm", &["get", "hooks", "demo", n[0], n[1]]).await.contains("\"name\":\"pre\""));
+
+    // Helm upgrades, drops the Role and its binding, and changes the ConfigMap.
+    let mut objects = five("2");
+    objects.drain(2..4);
+    let folder = ChartFolder::new("1.1.0", &objects);
+    helm("helm", &["upgrade", "demo", folder.path(), n[0], n[1], "--wait"]).await;
+    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"], "2");
+    let role = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/five");
+    assert!(live(&role).await.is_none());
+    let read = ours.status(&namespace, "demo").await.unwrap();
+    assert_eq!((read.revision, read.chart_version()), (2, "1.1.0"));
+    assert_eq!(read.info.status, ReleaseStatus::Deployed);
+
+    // This crate upgrades what Helm upgraded; Helm rolls back to Helm's; this crate to its own; Helm removes.
+    let chart = rendered("1.2.0", &five("3"), vec![]);
+    let request = upgrade(&namespace, ReleaseOptions::default());
+    let outcome = ours.begin_upgrade_rendered(request, chart).await.unwrap().run().await.unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"], "3");
+    helm("helm", &["rollback", "demo", "2", n[0], n[1]]).await;
+    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"], "2");
+    assert!(live(&role).await.is_none());
+    let request = RollbackRequest {
+        name: "demo".to_owned(),
+        namespace: namespace.clone(),
+        to: Some(1),
+        options: ReleaseOptions::default(),
+    };
+    let outcome = ours.rollback(request).await.unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+    assert!(live(&role).await.is_some());
+    let history = helm_json(&["history", "demo", n[0], n[1]]).await;
+    let told: Vec<(u64, &str, &str)> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            (
+                row["revision"].as_u64().unwrap(),
+                row["status"].as_str().unwrap(),
+                row["description"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (1, "superseded", "Install complete"),
+            (2, "superseded", "Upgrade complete"),
+            (3, "superseded", "Upgrade complete"),
+            (4, "superseded", "Rollback to 2"),
+            (5, "deployed", "Rollback to 1"),
+        ]
+    );
+    helm("helm", &["uninstall", "demo", n[0], n[1]]).await;
+    assert!(live(&role).await.is_none());
+    assert!(ours.latest(&namespace, "demo").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn this_crate_continues_a_release_of_helm() {
+    let namespace = plane().await.namespace("theirs").await.unwrap();
+    let ours = helm_of("kubepkg").await;
+    let n = ["-n", namespace.as_str()];
+    let folder = ChartFolder::new("1.0.0", &[config_map("a", "1"), deployment("web", "run")]);
+    helm("helm", &["install", "demo", folder.path(), n[0], n[1], "--wait", "--labels", "team=x"]).await;
+    let read = ours.status(&namespace, "demo").await.unwrap();
+    assert_eq!(read.labels.get("team").map(String::as_str), Some("x"));
+    assert_eq!(read.chart().unwrap().metadata.version, "1.0.0");
+    // Its record is written back as Helm wrote it.
+    let again = kubepkg_helm::Release::from_payload(
+        read.to_payload().unwrap().as_bytes(),
+        "again",
+        &kubepkg_helm::RecordLimits::default(),
+    )
+    .unwrap();
+    assert_eq!((&again.manifest, &again.chart, &again.info), (&read.manifest, &read.chart, &read.info));
+
+    let chart = rendered("1.1.0", &[config_map("a", "2"), config_map("b", "2")], vec![]);
+    let options = ReleaseOptions { wait: kubepkg_helm::Wait::Ready, ..ReleaseOptions::default() };
+    let request = upgrade(&namespace, options);
+    let outcome = ours.begin_upgrade_rendered(request, chart).await.unwrap().run().await.unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+    let web = format!("/apis/apps/v1/namespaces/{namespace}/deployments/web");
+    assert!(live(&web).await.is_none());
+    helm("helm", &["rollback", "demo", "1", n[0], n[1], "--wait"]).await;
+    assert!(live(&web).await.is_some());
+    assert!(live(&config_map_path(&namespace, "b")).await.is_none());
+    let outcome = ours.uninstall(UninstallRequest::new(&namespace, "demo")).await.unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+    assert!(live(&web).await.is_none());
+    assert_eq!(helm_json(&["list", n[0], n[1]]).await, serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn helm_sees_an_operation_under_way_as_pending() {
+    let namespace = plane().await.namespace("pending").await.unwrap();
+    let ours = helm_of("kubepkg").await;
+    let chart = rendered("1.0.0", &[config_map("a", "1")], vec![]);
+    let request = install(&namespace, ReleaseOptions::default());
+    let mut operation = ours.begin_install_rendered(request, chart).await.unwrap();
+    operation.advance().await.unwrap();
+    let list = helm_json(&["list", "-n", &namespace]).await;
+    assert_eq!(list[0]["status"], "pending-install");
+    assert!(operation.run().await.unwrap().succeeded());
+}

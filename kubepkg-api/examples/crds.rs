@@ -29,7 +29,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let mut stale = Vec::new();
     for definition in crd::crds(&group) {
-        let text = kubepkg_yaml::to_yaml(&crd::to_json(&definition)?)?;
+        let text = crd::to_yaml(&definition)?;
         let path = folder.join(crd::file_name(&definition));
         if !check {
             fs::create_dir_all(&folder)?;

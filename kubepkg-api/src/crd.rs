@@ -120,6 +120,26 @@ pub fn to_json(crd: &CustomResourceDefinition) -> Result<Value, serde_json::Erro
     Ok(value)
 }
 
+/// The CRD as YAML, as a file or a stream for `kubectl apply` holds it.
+///
+/// # Errors
+/// Never for what [`crds`] returns; [`CrdTextError`] for a value that JSON or YAML cannot hold.
+pub fn to_yaml(crd: &CustomResourceDefinition) -> Result<String, CrdTextError> {
+    Ok(kubepkg_yaml::to_yaml(&to_json(crd)?)?)
+}
+
+/// A CRD cannot be written down.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CrdTextError {
+    /// JSON cannot hold it.
+    #[error("writing a CRD as JSON")]
+    Json(#[from] serde_json::Error),
+    /// YAML cannot hold it.
+    #[error("writing a CRD as YAML")]
+    Yaml(#[from] kubepkg_yaml::YamlError),
+}
+
 /// The name of the file that the CRD is generated into, `<plural>.yaml`.
 pub fn file_name(crd: &CustomResourceDefinition) -> String {
     format!("{}.yaml", crd.spec.names.plural)

@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 
 mod capability;
+mod chain;
 mod cluster;
 mod component;
 mod desired;
@@ -28,6 +29,7 @@ pub mod keys;
 pub mod reason;
 
 pub use capability::{Capability, GroupVersion, InvalidCapability};
+pub use chain::chain;
 pub use cluster::{Cluster, ClusterSpec, ClusterStatus, DEFAULT_KUBECONFIG_KEY, SecretKeyRef};
 pub use component::{
     ChartRef, Component, HealthCheckExpr, Install, InstallPhase, ONE_CHART_RULE, ReadyWhen,

@@ -75,19 +75,4 @@ impl BackendError {
             | Self::Refused { .. } => false,
         }
     }
-
-    /// The text with all its causes, one after the other, as a condition's message shows it.
-    pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            let part = error.to_string();
-            if !text.ends_with(&part) {
-                text.push_str(": ");
-                text.push_str(&part);
-            }
-            cause = error.source();
-        }
-        text
-    }
 }

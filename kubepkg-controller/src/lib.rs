@@ -1,1 +1,4 @@
-//! The kubepkg reconcilers: pure decide, thin act.
+#![doc = include_str!("../README.md")]
+#![deny(missing_docs)]
+
+pub mod package;

@@ -1,0 +1,310 @@
+//! The Package controller: installs, upgrades, rolls back and removes packages.
+//!
+//! One pass is a loop of three: [`decide()`] says what is next from what is [`Observed`]; a question is answered by the
+//! backend; an action is performed and its answer observed. The loop ends when there is nothing to do, with at most one
+//! write of the Package's status. Everything that must outlive the process is in the API server after every step.
+
+mod act;
+mod decide;
+mod desired;
+mod events;
+mod observe;
+mod observed;
+mod report;
+mod revision;
+mod status;
+#[cfg(test)]
+mod world;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{Api, PartialObjectMeta};
+use kube::runtime::controller::{Action as Requeue, Config, Controller};
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{ObjectRef, reflector};
+use kube::runtime::{Predicate, PredicateConfig, WatchStreamExt, predicates, watcher};
+use kube::{Client, Resource, ResourceExt};
+use kubepkg_api::{ApiGroup, Package, PackageRevision, PackageSource, chain};
+use kubepkg_backend::Backend;
+
+pub use decide::{Action, Decision, decide};
+pub use desired::{ConfigurationError, Desired, DesiredComponent, desired};
+pub use events::Notice;
+pub use observed::{Observed, Problem, Question, Settings, Source};
+pub use report::{Next, Report, Retry, Settled};
+pub use revision::{ATTEMPT, NewRevision, RecordedComponent, Revision};
+pub use status::status;
+
+/// The field manager of everything this controller writes.
+pub const MANAGER: &str = "kubepkg-operator";
+
+/// The most steps of one pass. A package of a hundred components takes two a component; more is a loop that does not
+/// end, which is reported instead of kept up.
+const MOST_STEPS: usize = 1000;
+
+/// How soon a pass that could not read or write is made again.
+const AFTER_ERROR: Duration = Duration::from_secs(5);
+
+/// What the operator learns of packages, for its metrics.
+pub trait Telemetry: Send + Sync {
+    /// A revision settled.
+    fn revision(&self, package: &str, revision: &Revision) {
+        let _ = (package, revision);
+    }
+
+    /// A package's status was written.
+    fn package(&self, package: &Package) {
+        let _ = package;
+    }
+
+    /// A package is gone.
+    fn removed(&self, package: &str) {
+        let _ = package;
+    }
+
+    /// A pass ended with an error.
+    fn reconcile_error(&self, package: &str, error: &Error) {
+        let _ = (package, error);
+    }
+}
+
+/// Tells nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTelemetry;
+
+impl Telemetry for NoTelemetry {}
+
+/// What the controller works with.
+pub struct Context {
+    client: Client,
+    group: ApiGroup,
+    backend: Arc<dyn Backend>,
+    settings: Settings,
+    recorder: Recorder,
+    telemetry: Arc<dyn Telemetry>,
+}
+
+impl Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("group", &self.group)
+            .field("backend", &self.backend.name())
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a pass did not come to its end. It is made again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The API server refused, or did not answer.
+    #[error("{doing} {kind} {name}")]
+    Api {
+        /// What was being done.
+        doing: &'static str,
+        /// The kind of the object.
+        kind: &'static str,
+        /// The object.
+        name: String,
+        /// The answer.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// The stored Package does not have the shape of one.
+    #[error("Package {package} cannot be read: {why}")]
+    Malformed {
+        /// The package.
+        package: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A revision was removed while it was being written.
+    #[error("PackageRevision {revision} is gone")]
+    Vanished {
+        /// The revision.
+        revision: String,
+    },
+    /// A pass took more steps than any package needs.
+    #[error("Package {package} is not at rest after {MOST_STEPS} steps")]
+    Restless {
+        /// The package.
+        package: String,
+    },
+}
+
+impl Error {
+    fn api(doing: &'static str, kind: &'static str, name: &str, source: kube::Error) -> Self {
+        Self::Api {
+            doing,
+            kind,
+            name: name.to_owned(),
+            source: Box::new(source),
+        }
+    }
+}
+
+impl Context {
+    /// What the controller of packages in `group` works with.
+    pub fn new(
+        client: Client,
+        group: ApiGroup,
+        backend: Arc<dyn Backend>,
+        settings: Settings,
+        telemetry: Arc<dyn Telemetry>,
+    ) -> Self {
+        let reporter = Reporter {
+            controller: MANAGER.to_owned(),
+            instance: None,
+        };
+        Self {
+            recorder: Recorder::new(client.clone(), reporter),
+            client,
+            group,
+            backend,
+            settings,
+            telemetry,
+        }
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = ApiGroup>,
+    {
+        Api::all_with(self.client.clone(), &self.group)
+    }
+
+    fn packages(&self) -> Api<Package> {
+        self.api()
+    }
+
+    fn revisions(&self) -> Api<PackageRevision> {
+        self.api()
+    }
+
+    async fn publish(&self, package: &Package, notice: &Notice) {
+        let event = Event {
+            type_: if notice.warning {
+                EventType::Warning
+            } else {
+                EventType::Normal
+            },
+            reason: notice.reason.to_owned(),
+            note: Some(clip(&notice.note)),
+            action: notice.action.to_owned(),
+            secondary: None,
+        };
+        let reference: ObjectReference = package.object_ref(&self.group);
+        if let Err(error) = self.recorder.publish(&event, &reference).await {
+            tracing::warn!(package = %package.name_any(), %error, "the event could not be published");
+        }
+    }
+}
+
+/// An Event's note holds at most 1,024 bytes.
+fn clip(note: &str) -> String {
+    let mut end = note.len().min(1000);
+    while !note.is_char_boundary(end) {
+        end -= 1;
+    }
+    note[..end].to_owned()
+}
+
+/// Brings the package of this name as far as it comes without waiting; says when to look again.
+///
+/// # Errors
+///
+/// The API server could not be read or written. Everything done so far stands; the pass can be made again.
+pub async fn reconcile(ctx: &Context, name: &str) -> Result<Option<Duration>, Error> {
+    let Some(mut o) = observe::observe(ctx, name).await? else {
+        ctx.telemetry.removed(name);
+        return Ok(None);
+    };
+    for _ in 0..MOST_STEPS {
+        match decide(&o) {
+            Decision::Ask(question) => observe::answer(ctx, &mut o, question).await,
+            Decision::Act(Action::RemoveFinalizer) => {
+                act::act(ctx, &mut o, Action::RemoveFinalizer).await?;
+                ctx.telemetry.removed(name);
+                return Ok(None);
+            }
+            Decision::Act(action) => act::act(ctx, &mut o, action).await?,
+            Decision::Settle(settled) => {
+                let being_removed_by_others = o.package.metadata.deletion_timestamp.is_some()
+                    && o.package
+                        .finalizers()
+                        .iter()
+                        .all(|f| f != kubepkg_api::keys::CLEANUP_FINALIZER);
+                if !being_removed_by_others {
+                    act::write_status(ctx, &mut o, &settled.report).await?;
+                }
+                return Ok(settled.look_again);
+            }
+        }
+    }
+    Err(Error::Restless {
+        package: name.to_owned(),
+    })
+}
+
+/// Runs the controller until `shutdown` resolves; passes under way are finished first.
+///
+/// `workers` packages are worked on at once. A package that waits holds no worker.
+pub async fn run(
+    ctx: Arc<Context>,
+    workers: u16,
+    shutdown: impl Future<Output = ()> + Send + Sync + 'static,
+) {
+    let group = ctx.group.clone();
+    let writer = Writer::<PartialObjectMeta<Package>>::new(group.clone());
+    let reader = writer.as_reader();
+    // Our own status writes are no reason to look again; what people and other controllers change is.
+    let changes = predicates::generation
+        .combine(predicates::annotations)
+        .combine(predicates::finalizers);
+    let packages = reflector(writer, watcher(ctx.api(), watcher::Config::default()))
+        .default_backoff()
+        .applied_objects()
+        .predicate_filter(changes, PredicateConfig::default());
+    let mapped = group.clone();
+    let sources = watcher(ctx.api(), watcher::Config::default())
+        .default_backoff()
+        .touched_objects();
+    Controller::for_stream_with(packages, reader, group)
+        .watches_stream_with(
+            sources,
+            move |source: PartialObjectMeta<PackageSource>| {
+                [ObjectRef::<PartialObjectMeta<Package>>::new_with(
+                    &source.name_any(),
+                    mapped.clone(),
+                )]
+            },
+            ctx.group.clone(),
+        )
+        .with_config(Config::default().concurrency(workers))
+        .graceful_shutdown_on(shutdown)
+        .run(one_pass, |_, _, _| Requeue::requeue(AFTER_ERROR), ctx)
+        .for_each(|_| futures::future::ready(()))
+        .await;
+}
+
+async fn one_pass(
+    package: Arc<PartialObjectMeta<Package>>,
+    ctx: Arc<Context>,
+) -> Result<Requeue, Error> {
+    let name = package.name_any();
+    match reconcile(&ctx, &name).await {
+        Ok(Some(look_again)) => Ok(Requeue::requeue(look_again)),
+        Ok(None) => Ok(Requeue::await_change()),
+        Err(error) => {
+            tracing::warn!(package = %name, error = %chain(&error), "the pass was not finished; it is made again");
+            ctx.telemetry.reconcile_error(&name, &error);
+            Err(error)
+        }
+    }
+}

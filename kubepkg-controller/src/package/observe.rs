@@ -1,0 +1,96 @@
+//! Reads what a decision is made from.
+//!
+//! The Package is read again at the start of every pass, not taken from a watch: a request that was just taken away
+//! must not be seen a second time. Revisions are listed by their label. Charts and releases are asked for only when a
+//! decision wants to know.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::api::ListParams;
+use kube::core::DeserializeGuard;
+use kubepkg_api::{Package, keys};
+
+use super::act::problem;
+use super::observed::{Observed, Question, Source};
+use super::revision::Revision;
+use super::{Context, Error};
+
+/// Reads the package of this name and all that belongs to it; `None` when it is gone.
+pub(super) async fn observe(ctx: &Context, name: &str) -> Result<Option<Observed>, Error> {
+    let found = ctx
+        .api::<DeserializeGuard<Package>>()
+        .get_opt(name)
+        .await
+        .map_err(|source| Error::api("reading", "Package", name, source))?;
+    let package = match found {
+        None => return Ok(None),
+        Some(DeserializeGuard(Ok(package))) => package,
+        Some(DeserializeGuard(Err(invalid))) => {
+            return Err(Error::Malformed {
+                package: name.to_owned(),
+                why: invalid.error,
+            });
+        }
+    };
+    let source = source(ctx, name).await?;
+    let by_label = ListParams::default().labels(&format!("{}={name}", keys::PACKAGE_LABEL));
+    let mut revisions: Vec<Revision> = ctx
+        .revisions()
+        .list(&by_label)
+        .await
+        .map_err(|source| Error::api("listing the revisions of", "Package", name, source))?
+        .items
+        .iter()
+        .filter(|r| r.spec.package == name && r.metadata.deletion_timestamp.is_none())
+        .map(Revision::read)
+        .collect();
+    revisions.sort_by_key(|r| r.number);
+    Ok(Some(Observed {
+        now: Timestamp::now(),
+        package,
+        source,
+        revisions,
+        charts: BTreeMap::new(),
+        releases: BTreeMap::new(),
+        outcomes: BTreeMap::new(),
+        settings: ctx.settings.clone(),
+    }))
+}
+
+async fn source(ctx: &Context, name: &str) -> Result<Source, Error> {
+    let found = ctx
+        .api::<DeserializeGuard<kubepkg_api::PackageSource>>()
+        .get_opt(name)
+        .await
+        .map_err(|source| Error::api("reading", "PackageSource", name, source))?;
+    Ok(match found {
+        None => Source::Missing,
+        Some(DeserializeGuard(Ok(source))) => Source::Present(Box::new(source.spec)),
+        Some(DeserializeGuard(Err(invalid))) => Source::Malformed(invalid.error),
+    })
+}
+
+/// Finds the answer to a question.
+pub(super) async fn answer(ctx: &Context, o: &mut Observed, question: Question) {
+    match question {
+        Question::Charts(charts) => {
+            for chart in charts {
+                let digest = ctx.backend.prepare(&chart).await.map_err(|e| problem(&e));
+                o.charts.insert(chart.to_string(), digest);
+            }
+        }
+        Question::Releases(placements) => {
+            let package = o.package.name_any();
+            for placement in placements {
+                let state = ctx
+                    .backend
+                    .status(&package, &placement)
+                    .await
+                    .map_err(|e| problem(&e));
+                o.releases.insert(placement, state);
+            }
+        }
+    }
+}

@@ -36,6 +36,8 @@ pub struct Context<'e> {
     /// How deep `include` stands in each name.
     pub(crate) includes: HashMap<GoString, usize>,
     parsed: HashMap<GoString, ParsedText>,
+    /// Regular expressions compiled by functions.
+    pub(crate) regexes: crate::regexp::Cache,
     native_depth: usize,
 }
 
@@ -48,6 +50,7 @@ impl<'e> Context<'e> {
             overlay: None,
             includes: HashMap::new(),
             parsed: HashMap::new(),
+            regexes: crate::regexp::Cache::default(),
             native_depth: 0,
         }
     }

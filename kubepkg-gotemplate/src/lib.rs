@@ -31,11 +31,14 @@ mod regexp;
 mod rune_tables;
 mod runes;
 mod set;
+pub mod sprig;
 mod stack;
 mod strconv;
 pub mod time;
+mod toml;
 mod unicode;
 mod value;
+mod yaml;
 
 pub use budget::{Budget, LimitExceeded};
 pub use bytestring::GoString;

@@ -47,7 +47,7 @@ static UPPER: LazyLock<Table> = LazyLock::new(|| Table::new("\\p{Lu}"));
 static LOWER: LazyLock<Table> = LazyLock::new(|| Table::new("\\p{Ll}"));
 static TITLE: LazyLock<Table> = LazyLock::new(|| Table::new("\\p{Lt}"));
 static NUMBER: LazyLock<Table> = LazyLock::new(|| Table::new("\\p{N}"));
-static MARK: LazyLock<Table> = LazyLock::new(|| Table::new("\\p{M}"));
+static PUNCT: LazyLock<Table> = LazyLock::new(|| Table::new("\\p{P}"));
 
 /// `unicode.IsUpper`.
 pub(crate) fn is_upper(c: char) -> bool {
@@ -81,9 +81,9 @@ pub(crate) fn is_number(c: char) -> bool {
     }
 }
 
-/// `unicode.Is(unicode.M, c)`: a combining mark.
-pub(crate) fn is_mark(c: char) -> bool {
-    !c.is_ascii() && MARK.has(c)
+/// `unicode.IsPunct`.
+pub(crate) fn is_punct(c: char) -> bool {
+    PUNCT.has(c)
 }
 
 /// `unicode.IsSpace`.

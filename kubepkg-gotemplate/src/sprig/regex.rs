@@ -1,0 +1,136 @@
+//! Regular expressions in Go's syntax. The forms without `must` panic on a bad pattern, but for
+//! `regexMatch`, which answers false.
+
+use std::rc::Rc;
+
+use super::args::{bytes, int, panic, text};
+use crate::collection::List;
+use crate::context::Context;
+use crate::func::{FuncError, FuncPtr, FuncResult, Function, Signature};
+use crate::gotype::{BOOL, INT, SLICE_STRING, STRING};
+use crate::regexp::{Regexp, quote_meta};
+use crate::strconv::{can_backquote, quote};
+use crate::value::Value;
+
+/// Functions of this module.
+pub(super) fn table() -> Vec<Function> {
+    let check = Signature::new(types!(STRING, STRING), &BOOL);
+    let find = Signature::new(types!(STRING, STRING), &STRING);
+    let several = Signature::new(types!(STRING, STRING, INT), &SLICE_STRING);
+    let change = Signature::new(types!(STRING, STRING, STRING), &STRING);
+    let entries: [(&'static str, Signature, FuncPtr); 12] = [
+        ("mustRegexFind", find, |ctx, args| {
+            find_first(&*must(ctx, args)?, args)
+        }),
+        ("mustRegexFindAll", several, |ctx, args| {
+            find_all(&*must(ctx, args)?, args)
+        }),
+        ("mustRegexMatch", check, |ctx, args| {
+            Ok(Value::Bool(must(ctx, args)?.is_match(text(args, 1))))
+        }),
+        ("mustRegexReplaceAll", change, |ctx, args| {
+            replace(&*must(ctx, args)?, ctx, args)
+        }),
+        ("mustRegexReplaceAllLiteral", change, |ctx, args| {
+            literal(&*must(ctx, args)?, ctx, args)
+        }),
+        ("mustRegexSplit", several, |ctx, args| {
+            split(&*must(ctx, args)?, args)
+        }),
+        ("regexFind", find, |ctx, args| {
+            find_first(&*compile(ctx, args)?, args)
+        }),
+        ("regexFindAll", several, |ctx, args| {
+            find_all(&*compile(ctx, args)?, args)
+        }),
+        ("regexMatch", check, |ctx, args| {
+            let matches = must(ctx, args).is_ok_and(|regexp| regexp.is_match(text(args, 1)));
+            Ok(Value::Bool(matches))
+        }),
+        ("regexReplaceAll", change, |ctx, args| {
+            replace(&*compile(ctx, args)?, ctx, args)
+        }),
+        ("regexReplaceAllLiteral", change, |ctx, args| {
+            literal(&*compile(ctx, args)?, ctx, args)
+        }),
+        ("regexSplit", several, |ctx, args| {
+            split(&*compile(ctx, args)?, args)
+        }),
+    ];
+    let mut table: Vec<Function> = entries
+        .into_iter()
+        .map(|(name, signature, call)| Function::plain(name, signature, call))
+        .collect();
+    table.push(Function::plain(
+        "regexQuoteMeta",
+        Signature::new(types!(STRING), &STRING),
+        |_, args| Ok(bytes(quote_meta(text(args, 0)))),
+    ));
+    table
+}
+
+/// `regexp.Compile`, with the expressions of this execution kept.
+fn must(ctx: &mut Context<'_>, args: &[Value]) -> Result<Rc<Regexp>, FuncError> {
+    ctx.charge(text(args, 1).len() as u64 / 100)?;
+    ctx.regexes
+        .get(text(args, 0))
+        .map_err(|error| FuncError::new(error.to_string()))
+}
+
+/// `regexp.MustCompile`.
+fn compile(ctx: &mut Context<'_>, args: &[Value]) -> Result<Rc<Regexp>, FuncError> {
+    ctx.charge(text(args, 1).len() as u64 / 100)?;
+    let pattern = text(args, 0);
+    ctx.regexes.get(pattern).map_err(|error| {
+        let shown = if can_backquote(pattern) {
+            format!("`{}`", String::from_utf8_lossy(pattern))
+        } else {
+            quote(pattern)
+        };
+        panic(format!("regexp: Compile({shown}): {error}"))
+    })
+}
+
+fn find_first(regexp: &Regexp, args: &[Value]) -> FuncResult {
+    Ok(bytes(regexp.find(text(args, 1))))
+}
+
+/// A `[]string`, nil when nothing was found.
+fn strings(found: Vec<&[u8]>) -> Value {
+    if found.is_empty() {
+        return Value::List(List::nil(&SLICE_STRING));
+    }
+    Value::string_list(found)
+}
+
+fn find_all(regexp: &Regexp, args: &[Value]) -> FuncResult {
+    let whole = text(args, 1);
+    let found = regexp.find_all(whole, int(args, 2));
+    Ok(strings(
+        found
+            .into_iter()
+            .map(|(start, end)| whole.get(start..end).unwrap_or(b""))
+            .collect(),
+    ))
+}
+
+fn split(regexp: &Regexp, args: &[Value]) -> FuncResult {
+    let limit = int(args, 2);
+    let parts = regexp.split(text(args, 1), limit);
+    if limit == 0 {
+        return Ok(Value::List(List::nil(&SLICE_STRING)));
+    }
+    Ok(Value::string_list(parts))
+}
+
+fn replace(regexp: &Regexp, ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
+    let out = regexp.replace_all(text(args, 1), text(args, 2));
+    ctx.charge_bytes(out.len())?;
+    Ok(bytes(out))
+}
+
+fn literal(regexp: &Regexp, ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
+    let out = regexp.replace_all_literal(text(args, 1), text(args, 2));
+    ctx.charge_bytes(out.len())?;
+    Ok(bytes(out))
+}

@@ -183,7 +183,7 @@ impl Object for TimeValue {
     }
 
     /// The fields of Go's struct, which `%d` shows: nanoseconds, seconds since the year 1, zone.
-    fn fields(&self) -> Vec<(&'static str, Value)> {
+    fn printed_fields(&self) -> Vec<(&'static str, Value)> {
         let since_year_one = self.0.seconds.wrapping_sub(GoTime::zero().seconds);
         vec![
             (

@@ -143,7 +143,8 @@ pub struct RollbackRequest {
     pub namespace: String,
     /// The revision to return to; the one before the newest when none.
     pub to: Option<u32>,
-    /// Choices; `labels`, `crds`, `create_namespace` and `skip_schema` do not matter.
+    /// Choices; `labels` are added to those of the revision returned to, as for an upgrade. `crds`,
+    /// `create_namespace` and `skip_schema` do not matter.
     pub options: ReleaseOptions,
 }
 
@@ -636,6 +637,7 @@ impl Helm {
         check_name(&request.name)?;
         let (namespace, name) = (request.namespace, request.name);
         let options = request.options;
+        check_labels(&options.labels)?;
         let heads = self.history(&namespace, &name).await?;
         let Some(last) = heads.last() else {
             return Err(OperationError::NotFound { name, namespace });
@@ -663,6 +665,9 @@ impl Helm {
         let first_deployed = previous
             .get(&last.revision)
             .and_then(|stored| stored.release.info.first_deployed.clone());
+        let mut labels = target.labels.clone();
+        labels.extend(options.labels.clone());
+        labels.retain(|_, value| value != "null");
         let now = self.now();
         let release = Release {
             name,
@@ -680,6 +685,7 @@ impl Helm {
                 rollback_revision: to,
                 notes: target.info.notes.clone(),
             },
+            labels,
             apply_method: ApplyMethod::ServerSide,
             ..target
         };

@@ -7,6 +7,9 @@
     reason = "tests"
 )]
 
+mod double;
 mod functions;
+mod glob;
 mod host;
+mod lang;
 mod limits;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::error::{LimitKind, YamlError};
+use crate::error::{LimitKind, Position, YamlError};
 use crate::limits::Limits;
 use crate::parse::{EventKind, Parser, Properties};
 use crate::read::{Decoded, Mark};
@@ -38,12 +38,11 @@ pub(crate) enum NodeKind<'a> {
 pub(crate) struct Node<'a> {
     pub(crate) kind: NodeKind<'a>,
     pub(crate) tag: Tag,
-    pub(crate) mark: Mark,
+    /// Line and column, from 0; the input is too short for more than 32 bits.
+    place: (u32, u32),
     /// The next child of the same parent.
     pub(crate) next: u32,
     pub(crate) anchored: bool,
-    /// The bytes of a `!!binary` scalar, if they are valid base64.
-    pub(crate) binary: Option<Vec<u8>>,
 }
 
 /// One document.
@@ -52,11 +51,32 @@ pub(crate) struct Document<'a> {
     /// [`NONE`] for an empty stream.
     pub(crate) root: u32,
     pub(crate) has_alias: bool,
+    /// The bytes of `!!binary` scalars that are valid base64.
+    binaries: HashMap<u32, Vec<u8>>,
     /// The node that an index past the end would mean; never reached by links.
     void: Node<'a>,
 }
 
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+impl Node<'_> {
+    /// Where the node stands.
+    pub(crate) fn position(&self) -> Position {
+        Position {
+            line: self.place.0 as usize + 1,
+            column: self.place.1 as usize + 1,
+        }
+    }
+}
+
 impl<'a> Document<'a> {
+    /// The bytes of a `!!binary` scalar, if they are valid base64.
+    pub(crate) fn binary(&self, index: u32) -> Option<&[u8]> {
+        self.binaries.get(&index).map(Vec::as_slice)
+    }
+
     pub(crate) fn node(&self, index: u32) -> &Node<'a> {
         usize::try_from(index)
             .ok()
@@ -89,16 +109,16 @@ pub(crate) fn compose<'a>(
             implicit: true,
         },
         tag: Tag::None,
-        mark: Mark::default(),
+        place: (0, 0),
         next: NONE,
         anchored: false,
-        binary: None,
     };
     let mut composer = Composer {
         document: Document {
             nodes: Vec::new(),
             root: NONE,
             has_alias: false,
+            binaries: HashMap::new(),
             void,
         },
         open: Vec::new(),
@@ -129,18 +149,17 @@ impl<'a> Composer<'a> {
                 plain_implicit,
             } => {
                 let tag = Tag::of(properties.tag.as_deref());
-                let binary = if tag == Tag::Binary {
-                    crate::base64::decode(value.as_bytes())
-                } else {
-                    None
+                let binary = match tag {
+                    Tag::Binary => crate::base64::decode(value.as_bytes()),
+                    _ => None,
                 };
                 let kind = NodeKind::Scalar {
                     value,
                     implicit: plain_implicit,
                 };
                 let node = self.add(kind, &properties, mark)?;
-                if let Some(node) = self.document.nodes.get_mut(node as usize) {
-                    node.binary = binary;
+                if let Some(binary) = binary {
+                    self.document.binaries.insert(node, binary);
                 }
             }
             EventKind::SequenceStart(properties) => {
@@ -192,10 +211,9 @@ impl<'a> Composer<'a> {
         nodes.push(Node {
             kind,
             tag: Tag::of(properties.tag.as_deref()),
-            mark,
+            place: (narrow(mark.line), narrow(mark.column)),
             next: NONE,
             anchored: properties.anchor.is_some(),
-            binary: None,
         });
         if let Some(name) = properties.anchor {
             self.anchors.insert(name, index);

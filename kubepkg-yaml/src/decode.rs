@@ -160,7 +160,7 @@ impl<'n> Decoder<'n, '_> {
             if self.active.contains(&target) {
                 return Err(YamlError::meaning(
                     format!("anchor '{name}' value contains itself"),
-                    Some(node.mark.into()),
+                    Some(node.position()),
                 ));
             }
             if let Some(&(value, cost)) = self.finished.get(&target) {
@@ -226,15 +226,15 @@ impl<'n> Decoder<'n, '_> {
         }
         let node = self.document.node(index);
         if tag == Tag::Binary {
-            let Some(bytes) = &node.binary else {
+            let Some(bytes) = self.document.binary(index) else {
                 return Err(YamlError::meaning(
                     "!!binary value contains invalid base64 data",
-                    Some(node.mark.into()),
+                    Some(node.position()),
                 ));
             };
             return Ok(std::str::from_utf8(bytes).map_or(Val::Bytes(bytes), Val::Str));
         }
-        Ok(match scalar::resolve(tag, text, || node.mark.into())? {
+        Ok(match scalar::resolve(tag, text, || node.position())? {
             Meaning::Null => Val::Null,
             Meaning::Bool(value) => Val::Bool(value),
             Meaning::Int(value) => Val::Int(value),
@@ -342,7 +342,7 @@ impl<'n> Decoder<'n, '_> {
                 let child = *next;
                 let following = document.node(child).next;
                 if key.is_some() {
-                    *line = document.node(child).mark.line + 1;
+                    *line = document.node(child).position().line;
                     *next = following;
                     return self.begin(child);
                 }
@@ -403,7 +403,7 @@ impl<'n> Decoder<'n, '_> {
                 self.frames.push(Frame::MergeList(maps));
                 Ok(())
             }
-            NodeKind::Scalar { .. } => Err(YamlError::meaning(WANT_MAP, Some(node.mark.into()))),
+            NodeKind::Scalar { .. } => Err(YamlError::meaning(WANT_MAP, Some(node.position()))),
         }
     }
 
@@ -414,20 +414,20 @@ impl<'n> Decoder<'n, '_> {
             NodeKind::Mapping(first) => (index, first),
             NodeKind::Alias { name, target } => {
                 let NodeKind::Mapping(first) = self.document.node(target).kind else {
-                    return Err(YamlError::meaning(WANT_MAP, Some(node.mark.into())));
+                    return Err(YamlError::meaning(WANT_MAP, Some(node.position())));
                 };
                 self.count(1, self.alias_depth > 0)?;
                 if self.active.contains(&target) {
                     return Err(YamlError::meaning(
                         format!("anchor '{name}' value contains itself"),
-                        Some(node.mark.into()),
+                        Some(node.position()),
                     ));
                 }
                 self.alias_depth += 1;
                 self.frames.push(Frame::Alias);
                 (target, first)
             }
-            _ => return Err(YamlError::meaning(WANT_MAP, Some(node.mark.into()))),
+            _ => return Err(YamlError::meaning(WANT_MAP, Some(node.position()))),
         };
         self.count(1, self.alias_depth > 0)?;
         self.open(map);

@@ -21,10 +21,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// 64 MiB in, 8 million nodes, 256 MiB out, 512 levels, 100,000 documents.
+    /// 64 MiB in, 4 million nodes, 256 MiB out, 512 levels, 100,000 documents.
     pub const DEFAULT: Limits = Limits {
         input: 64 << 20,
-        nodes: 8_000_000,
+        nodes: 4_000_000,
         output: 256 << 20,
         value_depth: 512,
         documents: 100_000,

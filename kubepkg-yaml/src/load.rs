@@ -16,7 +16,8 @@ use crate::read::{Decoded, first_forbidden};
 use crate::tree::{Tree, Val};
 
 pub(crate) fn check_input(input: &[u8], limits: &Limits) -> Result<(), YamlError> {
-    if input.len() > limits.input {
+    // Lines and columns are kept in 32 bits.
+    if input.len() > limits.input || u32::try_from(input.len()).is_err() {
         return Err(YamlError::Limit {
             kind: LimitKind::Input,
             limit: limits.input,

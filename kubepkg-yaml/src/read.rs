@@ -253,6 +253,10 @@ impl<'a> Reader<'a> {
         self.decode(count)
     }
 
+    fn fault_here(&self, problem: &'static str) -> Result<(), Fault> {
+        Err(Fault::new(Problem::Reader, problem, self.mark, self.mark))
+    }
+
     #[cold]
     fn decode(&mut self, count: usize) -> Result<(), Fault> {
         loop {
@@ -262,37 +266,27 @@ impl<'a> Reader<'a> {
             }
             self.buffer_start = self.pos;
             if self.decoded >= self.text.len() {
-                return match self.fault {
-                    Some(bad) => Err(Fault::new(
-                        Problem::Reader,
-                        bad.problem,
-                        self.mark,
-                        self.mark,
-                    )),
-                    None => {
-                        self.padding += 1;
-                        Ok(())
-                    }
-                };
+                if let Some(bad) = self.fault {
+                    return self.fault_here(bad.problem);
+                }
+                self.padding += 1;
+                return Ok(());
             }
-            let (mut end, raw_end) = match &mut self.blocks {
-                Some((ends, next)) => {
-                    let end = ends.get(*next).copied().unwrap_or(self.text.len());
-                    *next += 1;
-                    (end, end)
-                }
-                None => {
-                    let raw_end = self.decoded + BLOCK - self.lead;
-                    (raw_end.min(self.text.len()), raw_end)
-                }
+            let raw_end = if let Some((ends, next)) = &mut self.blocks {
+                let end = ends.get(*next).copied().unwrap_or(self.text.len());
+                *next += 1;
+                end
+            } else {
+                self.decoded + BLOCK - self.lead
             };
+            let mut end = raw_end.min(self.text.len());
             self.lead = 0;
             while !self.text.is_char_boundary(end) {
                 end -= 1;
             }
             let block = self.text.get(self.decoded..end).unwrap_or_default();
             if first_forbidden(block).is_some() {
-                return Err(Fault::new(Problem::Reader, CONTROL, self.mark, self.mark));
+                return self.fault_here(CONTROL);
             }
             self.decoded = end;
             // The bad bytes may stand in the same block as the last good character.
@@ -300,12 +294,7 @@ impl<'a> Reader<'a> {
                 && let Some(bad) = self.fault
                 && end.saturating_add(bad.needs) <= raw_end
             {
-                return Err(Fault::new(
-                    Problem::Reader,
-                    bad.problem,
-                    self.mark,
-                    self.mark,
-                ));
+                return self.fault_here(bad.problem);
             }
         }
     }

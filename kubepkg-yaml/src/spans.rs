@@ -102,7 +102,7 @@ struct Walk<'d, 'a> {
 
 impl Walk<'_, '_> {
     fn position(&self, node: u32) -> Position {
-        let position = Position::from(self.document.node(node).mark);
+        let position = self.document.node(node).position();
         Position {
             line: position.line + self.offset,
             ..position
@@ -212,11 +212,11 @@ impl Walk<'_, '_> {
         if node.tag == Tag::None && !implicit {
             return Some(value.clone().into_owned());
         }
-        if let Some(bytes) = &node.binary {
+        if let Some(bytes) = self.document.binary(self.target(key)) {
             return Some(String::from_utf8_lossy(bytes).into_owned());
         }
         Some(
-            match scalar::resolve(node.tag, value, || node.mark.into()).ok()? {
+            match scalar::resolve(node.tag, value, || node.position()).ok()? {
                 Meaning::Bool(value) => value.to_string(),
                 Meaning::Int(value) => value.to_string(),
                 Meaning::Float(value) => {

@@ -30,58 +30,87 @@ pub fn split_documents<'a>(
     input: &'a [u8],
     limits: &Limits,
 ) -> Result<Vec<DocumentText<'a>>, YamlError> {
-    check_input(input, limits)?;
-    let mut documents = Vec::new();
-    let mut from = 0;
-    let mut at = 0;
-    let mut first_line = 1;
-    let mut line = 0;
-    let push = |documents: &mut Vec<DocumentText<'a>>, from: usize, to: usize, line: usize| {
-        let text = input.get(from..to).unwrap_or_default();
-        if text.is_empty() {
-            return Ok(());
-        }
-        if documents.len() == limits.documents {
-            return Err(YamlError::Limit {
-                kind: LimitKind::Documents,
-                limit: limits.documents,
-            });
-        }
-        documents.push(DocumentText {
-            line,
-            text: with_line_feeds(text),
-        });
-        Ok(())
-    };
-    while let Some(rest) = input.get(at..).filter(|rest| !rest.is_empty()) {
-        let length = rest
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .map_or(rest.len(), |end| end + 1);
-        let text = rest.get(..length).unwrap_or_default();
-        line += 1;
-        let start = at;
-        at += length;
-        let Some(tail) = text.strip_prefix(b"---") else {
-            continue;
-        };
-        let tail = String::from_utf8_lossy(tail);
-        let tail = tail.trim();
-        if !(tail.is_empty() || tail.starts_with('#')) {
-            return Err(YamlError::Separator {
-                rest: tail.to_owned(),
-                line,
-            });
-        }
-        // With nothing before it the separator belongs to the document that it opens.
-        if start > from {
-            push(&mut documents, from, start, first_line)?;
-            from = at;
-            first_line = line + 1;
-        }
+    Documents::new(input, limits)?.collect()
+}
+
+/// Documents one by one: an error in one comes before a bad separator after it.
+struct Documents<'a> {
+    input: &'a [u8],
+    at: usize,
+    line: usize,
+    left: usize,
+    limit: usize,
+}
+
+impl<'a> Documents<'a> {
+    fn new(input: &'a [u8], limits: &Limits) -> Result<Self, YamlError> {
+        check_input(input, limits)?;
+        Ok(Documents {
+            input,
+            at: 0,
+            line: 0,
+            left: limits.documents,
+            limit: limits.documents,
+        })
     }
-    push(&mut documents, from, input.len(), first_line)?;
-    Ok(documents)
+
+    /// The end of the document that starts here.
+    fn end(&mut self) -> Result<usize, YamlError> {
+        let from = self.at;
+        while let Some(rest) = self.input.get(self.at..).filter(|rest| !rest.is_empty()) {
+            let length = rest
+                .iter()
+                .position(|&byte| byte == b'\n')
+                .map_or(rest.len(), |end| end + 1);
+            let text = rest.get(..length).unwrap_or_default();
+            self.line += 1;
+            let start = self.at;
+            self.at += length;
+            let Some(tail) = text.strip_prefix(b"---") else {
+                continue;
+            };
+            let tail = String::from_utf8_lossy(tail);
+            let tail = tail.trim();
+            if !(tail.is_empty() || tail.starts_with('#')) {
+                return Err(YamlError::Separator {
+                    rest: tail.to_owned(),
+                    line: self.line,
+                });
+            }
+            // With nothing before it the separator belongs to the document that it opens.
+            if start > from {
+                return Ok(start);
+            }
+        }
+        Ok(self.input.len())
+    }
+}
+
+impl<'a> Iterator for Documents<'a> {
+    type Item = Result<DocumentText<'a>, YamlError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (from, line) = (self.at, self.line + 1);
+        if from >= self.input.len() {
+            return None;
+        }
+        let end = match self.end() {
+            Ok(end) => end,
+            Err(error) => {
+                self.at = self.input.len();
+                return Some(Err(error));
+            }
+        };
+        let Some(left) = self.left.checked_sub(1) else {
+            return Some(Err(YamlError::Limit {
+                kind: LimitKind::Documents,
+                limit: self.limit,
+            }));
+        };
+        self.left = left;
+        let text = with_line_feeds(self.input.get(from..end).unwrap_or_default());
+        Some(Ok(DocumentText { line, text }))
+    }
 }
 
 /// CR LF becomes LF, and the last line gets one.
@@ -116,7 +145,8 @@ pub fn load_values(input: &[u8]) -> Result<Map<String, Value>, YamlError> {
 /// As [`load_values`].
 pub fn load_values_with(input: &[u8], limits: &Limits) -> Result<Map<String, Value>, YamlError> {
     let mut values = Map::new();
-    for document in split_documents(input, limits)? {
+    for document in Documents::new(input, limits)? {
+        let document = document?;
         let map =
             load_map(&document.text, "map[string]interface {}", limits).map_err(|source| {
                 YamlError::Document {
@@ -186,6 +216,15 @@ mod tests {
         let lines: Vec<_> = documents.iter().map(|document| document.line).collect();
         assert_eq!(lines, [1, 4, 7]);
         assert_eq!(&*documents[2].text, b"---\nc: 3\n");
+    }
+
+    #[test]
+    fn the_first_problem_is_reported() {
+        let error = load_values(b"a: [\n---\nb: 1\n--- c\n").unwrap_err();
+        assert!(
+            matches!(error, YamlError::Document { line: 1, .. }),
+            "{error}"
+        );
     }
 
     #[test]

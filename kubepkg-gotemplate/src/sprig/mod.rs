@@ -31,6 +31,7 @@ mod path;
 mod random;
 mod reflect;
 mod regex;
+mod semver;
 mod strings;
 mod url;
 mod words;
@@ -43,7 +44,7 @@ pub use date::{DURATION, TIME, time_value};
 /// templates and the cluster (`include`, `tpl`, `required`, `fail`, `lookup`, `getHostByName`).
 #[must_use]
 pub fn functions() -> Vec<Function> {
-    let tables: [fn() -> Vec<Function>; 16] = [
+    let tables: [fn() -> Vec<Function>; 17] = [
         convert::table,
         data::table,
         date::table,
@@ -57,6 +58,7 @@ pub fn functions() -> Vec<Function> {
         random::table,
         reflect::table,
         regex::table,
+        semver::table,
         strings::table,
         url::table,
         words::table,

@@ -389,12 +389,18 @@ impl Operation {
                 object.name.clone(),
             ))
         });
-        let checks = targets.iter().map(|target| async move {
-            match helm.writer().require_ours(target, owner).await {
-                // A kind that is on its way has no objects.
-                Err(ApplyError::Api(error)) if error.is_not_found() => Ok(()),
-                outcome => outcome,
-            }
+        // By position: a closure over references would make the future of the whole call bound to one
+        // lifetime, and an async trait could not await it.
+        let targets = &targets;
+        let checks = (0..targets.len()).filter_map(|index| {
+            let target = targets.get(index)?;
+            Some(async move {
+                match helm.writer().require_ours(target, owner).await {
+                    // A kind that is on its way has no objects.
+                    Err(ApplyError::Api(error)) if error.is_not_found() => Ok(()),
+                    outcome => outcome,
+                }
+            })
         });
         let outcomes: Vec<_> = futures::stream::iter(checks)
             .buffered(helm.concurrency())

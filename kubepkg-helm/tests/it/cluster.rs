@@ -20,7 +20,10 @@ async fn plane() -> &'static ControlPlane {
 
 /// Helm of a user of that name, so that the audit log can tell its requests.
 async fn helm_of(user: &str) -> Helm {
-    Helm::new(plane().await.client_as(user).expect("client"), HelmOptions::default())
+    Helm::new(
+        plane().await.client_as(user).expect("client"),
+        HelmOptions::default(),
+    )
 }
 
 /// A live object by its path; none when it does not exist.

@@ -16,15 +16,19 @@ async fn mortal(requests: usize) -> Helm {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let (inner, left) = (inner.clone(), Arc::clone(&left));
         async move {
-            let alive =
-                left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            let alive = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            });
             match alive {
                 Ok(_) => inner.send(request).await.map_err(tower::BoxError::from),
                 Err(_) => Err("the process has ended".into()),
             }
         }
     });
-    Helm::new(kube::Client::new(service, "default"), HelmOptions::default())
+    Helm::new(
+        kube::Client::new(service, "default"),
+        HelmOptions::default(),
+    )
 }
 
 /// Advances until something fails; the operation is dropped as a process drops it.
@@ -43,11 +47,18 @@ async fn until_the_end(begun: Result<Operation, OperationError>) -> Option<bool>
 }
 
 fn chart(version: &str, objects: &[serde_json::Value], event: HookEvent) -> Rendered {
-    rendered(version, objects, vec![job_hook("once", event, 0, "", "run")])
+    rendered(
+        version,
+        objects,
+        vec![job_hook("once", event, 0, "", "run")],
+    )
 }
 
 fn options() -> ReleaseOptions {
-    ReleaseOptions { wait: Wait::Ready, ..ReleaseOptions::default() }
+    ReleaseOptions {
+        wait: Wait::Ready,
+        ..ReleaseOptions::default()
+    }
 }
 
 #[tokio::test]
@@ -58,8 +69,14 @@ async fn an_install_that_crashes_anywhere_is_finished_by_another_process() {
     for requests in 0.. {
         let namespace = plane.namespace("crash").await.unwrap();
         let helm = mortal(requests).await;
-        let first = chart("1.0.0", &[config_map("a", "1"), config_map("b", "1")], HookEvent::PreInstall);
-        let begun = helm.begin_install_rendered(install(&namespace, options()), first.clone()).await;
+        let first = chart(
+            "1.0.0",
+            &[config_map("a", "1"), config_map("b", "1")],
+            HookEvent::PreInstall,
+        );
+        let begun = helm
+            .begin_install_rendered(install(&namespace, options()), first.clone())
+            .await;
         finished = until_the_end(begun).await == Some(true);
         let job = format!("/apis/batch/v1/namespaces/{namespace}/jobs/once");
         let ran = live(&job).await;
@@ -78,17 +95,29 @@ async fn an_install_that_crashes_anywhere_is_finished_by_another_process() {
             }
         }
         let release = good.status(&namespace, "demo").await.unwrap();
-        assert_eq!(release.info.description, "Install complete", "after {requests} requests");
+        assert_eq!(
+            release.info.description, "Install complete",
+            "after {requests} requests"
+        );
         assert_eq!(release.hooks[0].last_run.phase.as_str(), "Succeeded");
-        assert_eq!(live(&config_map_path(&namespace, "b")).await.unwrap()["data"]["k"], "1");
+        assert_eq!(
+            live(&config_map_path(&namespace, "b")).await.unwrap()["data"]["k"],
+            "1"
+        );
         if let Some(ran) = ran {
             let now = live(&job).await.unwrap();
-            assert_eq!(ran["metadata"]["uid"], now["metadata"]["uid"], "the hook ran twice");
+            assert_eq!(
+                ran["metadata"]["uid"], now["metadata"]["uid"],
+                "the hook ran twice"
+            );
         }
         if finished {
             break;
         }
-        assert!(requests < 60, "the install needs more requests than it should");
+        assert!(
+            requests < 60,
+            "the install needs more requests than it should"
+        );
     }
     assert!(finished);
 }
@@ -99,12 +128,24 @@ async fn an_upgrade_and_a_removal_that_crash_anywhere_are_finished_by_another_pr
     let good = helm_of("kubepkg").await;
     for requests in (1..40).step_by(2) {
         let namespace = plane.namespace("crashup").await.unwrap();
-        let first = rendered("1.0.0", &[config_map("a", "1"), config_map("b", "1")], vec![]);
-        let begun = good.begin_install_rendered(install(&namespace, options()), first).await;
+        let first = rendered(
+            "1.0.0",
+            &[config_map("a", "1"), config_map("b", "1")],
+            vec![],
+        );
+        let begun = good
+            .begin_install_rendered(install(&namespace, options()), first)
+            .await;
         assert!(begun.unwrap().run().await.unwrap().succeeded());
         let helm = mortal(requests).await;
-        let second = chart("1.1.0", &[config_map("a", "2"), config_map("c", "1")], HookEvent::PostUpgrade);
-        let begun = helm.begin_upgrade_rendered(upgrade(&namespace, options()), second.clone()).await;
+        let second = chart(
+            "1.1.0",
+            &[config_map("a", "2"), config_map("c", "1")],
+            HookEvent::PostUpgrade,
+        );
+        let begun = helm
+            .begin_upgrade_rendered(upgrade(&namespace, options()), second.clone())
+            .await;
         let finished = until_the_end(begun).await == Some(true);
         if !finished {
             match good.resume(&namespace, "demo").await {
@@ -120,13 +161,22 @@ async fn an_upgrade_and_a_removal_that_crash_anywhere_are_finished_by_another_pr
         }
         let history = good.history(&namespace, "demo").await.unwrap();
         let told: Vec<&str> = history.iter().map(|head| head.status.as_str()).collect();
-        assert_eq!(told, ["superseded", "deployed"], "after {requests} requests");
-        assert_eq!(live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"], "2");
+        assert_eq!(
+            told,
+            ["superseded", "deployed"],
+            "after {requests} requests"
+        );
+        assert_eq!(
+            live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"],
+            "2"
+        );
         assert!(live(&config_map_path(&namespace, "b")).await.is_none());
         assert!(live(&config_map_path(&namespace, "c")).await.is_some());
 
         let helm = mortal(requests).await;
-        let begun = helm.begin_uninstall(UninstallRequest::new(&namespace, "demo")).await;
+        let begun = helm
+            .begin_uninstall(UninstallRequest::new(&namespace, "demo"))
+            .await;
         if until_the_end(begun).await != Some(true) {
             match good.resume(&namespace, "demo").await {
                 Ok(mut operation) => assert!(operation.run().await.unwrap().succeeded()),

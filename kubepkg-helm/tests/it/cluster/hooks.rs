@@ -1,6 +1,8 @@
 use super::charts::{config_map, install, job_hook, rendered, upgrade};
 use super::{config_map_path, helm_of, live, plane};
-use kubepkg_helm::{FailureReason, HookEvent, HookPhase, ReleaseOptions, ReleaseStatus, UninstallRequest};
+use kubepkg_helm::{
+    FailureReason, HookEvent, HookPhase, ReleaseOptions, ReleaseStatus, UninstallRequest,
+};
 
 fn job_path(namespace: &str, name: &str) -> String {
     format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
@@ -18,12 +20,20 @@ async fn hooks_run_by_weight_and_are_deleted_by_policy() {
     ];
     let chart = rendered("1.0.0", &[config_map("a", "1")], hooks);
     let request = install(&namespace, ReleaseOptions::default());
-    let outcome =
-        helm.begin_install_rendered(request, chart.clone()).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_install_rendered(request, chart.clone())
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     let release = helm.status(&namespace, "demo").await.unwrap();
-    let phases: Vec<&str> =
-        release.hooks.iter().map(|hook| hook.last_run.phase.as_str()).collect();
+    let phases: Vec<&str> = release
+        .hooks
+        .iter()
+        .map(|hook| hook.last_run.phase.as_str())
+        .collect();
     assert_eq!(phases, ["Succeeded", "Succeeded", "Succeeded", ""]);
     let started = |index: usize| release.hooks[index].last_run.started_at.clone().unwrap();
     assert!(started(1) < started(0) && started(0) < started(2));
@@ -33,10 +43,18 @@ async fn hooks_run_by_weight_and_are_deleted_by_policy() {
 
     // A hook that stayed is deleted before it runs again; hooks without marks of a release are no objects of it.
     let old = live(&job_path(&namespace, "second")).await.unwrap();
-    helm.uninstall(UninstallRequest::new(&namespace, "demo")).await.unwrap();
+    helm.uninstall(UninstallRequest::new(&namespace, "demo"))
+        .await
+        .unwrap();
     assert!(live(&job_path(&namespace, "second")).await.is_some());
     let request = install(&namespace, ReleaseOptions::default());
-    let outcome = helm.begin_install_rendered(request, chart).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_install_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     let new = live(&job_path(&namespace, "second")).await.unwrap();
     assert_ne!(old["metadata"]["uid"], new["metadata"]["uid"]);
@@ -52,7 +70,13 @@ async fn a_failed_hook_fails_the_release_before_its_objects() {
     ];
     let chart = rendered("1.0.0", &[config_map("a", "1")], hooks);
     let request = install(&namespace, ReleaseOptions::default());
-    let outcome = helm.begin_install_rendered(request, chart).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_install_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     let failure = outcome.failure.unwrap();
     assert_eq!(failure.reason, FailureReason::Hook);
     let text = format!(
@@ -61,7 +85,10 @@ async fn a_failed_hook_fails_the_release_before_its_objects() {
     assert_eq!(failure.message, text);
     let release = helm.status(&namespace, "demo").await.unwrap();
     assert_eq!(release.info.status, ReleaseStatus::Failed);
-    assert_eq!(release.info.description, format!("Release \"demo\" failed: {text}"));
+    assert_eq!(
+        release.info.description,
+        format!("Release \"demo\" failed: {text}")
+    );
     assert_eq!(release.hooks[1].last_run.phase, HookPhase::Failed);
     assert!(live(&config_map_path(&namespace, "a")).await.is_none());
     assert!(live(&job_path(&namespace, "good")).await.is_none());
@@ -70,7 +97,13 @@ async fn a_failed_hook_fails_the_release_before_its_objects() {
     // An upgrade puts it right: there is no deployed revision, the failed one is replaced.
     let chart = rendered("1.0.1", &[config_map("a", "1")], vec![]);
     let request = upgrade(&namespace, ReleaseOptions::default());
-    let outcome = helm.begin_upgrade_rendered(request, chart).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_upgrade_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     let told: Vec<String> = helm
         .history(&namespace, "demo")
@@ -87,9 +120,14 @@ async fn hooks_can_be_skipped() {
     let namespace = plane().await.namespace("nohooks").await.unwrap();
     let helm = helm_of("kubepkg").await;
     let hooks = vec![job_hook("bad", HookEvent::PreInstall, 1, "", "fail")];
-    let options = ReleaseOptions { skip_hooks: true, ..ReleaseOptions::default() };
+    let options = ReleaseOptions {
+        skip_hooks: true,
+        ..ReleaseOptions::default()
+    };
     let chart = rendered("1.0.0", &[config_map("a", "1")], hooks);
-    let operation = helm.begin_install_rendered(install(&namespace, options), chart).await;
+    let operation = helm
+        .begin_install_rendered(install(&namespace, options), chart)
+        .await;
     assert!(operation.unwrap().run().await.unwrap().succeeded());
     assert!(live(&job_path(&namespace, "bad")).await.is_none());
 }

@@ -37,9 +37,14 @@ pub(crate) async fn helm(user: &str, arguments: &[&str]) -> String {
     let mut command = plane().await.command("helm", user).unwrap();
     command.args(arguments);
     let shown = format!("helm {}", arguments.join(" "));
-    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let (out, error) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output = tokio::task::spawn_blocking(move || command.output())
+        .await
+        .unwrap()
+        .unwrap();
+    let (out, error) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     assert!(output.status.success(), "{shown}: {out}{error}");
     out.into_owned()
 }
@@ -57,26 +62,48 @@ async fn helm_reads_and_continues_a_release_of_this_crate() {
     let hooks = vec![job_hook("pre", HookEvent::PreInstall, 0, "", "run")];
     let chart = rendered("1.0.0", &five("1"), hooks);
     let request = install(&namespace, ReleaseOptions::default());
-    let outcome =
-        ours.begin_install_rendered(request, chart.clone()).await.unwrap().run().await.unwrap();
+    let outcome = ours
+        .begin_install_rendered(request, chart.clone())
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     let n = ["-n", namespace.as_str()];
 
     let list = helm_json(&["list", n[0], n[1]]).await;
     assert_eq!(list[0]["name"], "demo");
-    assert_eq!((&list[0]["status"], &list[0]["chart"]), (&"deployed".into(), &"demo-1.0.0".into()));
+    assert_eq!(
+        (&list[0]["status"], &list[0]["chart"]),
+        (&"deployed".into(), &"demo-1.0.0".into())
+    );
     let status = helm_json(&["status", "demo", n[0], n[1]]).await;
     assert_eq!(status["info"]["description"], "Install complete");
     assert_eq!(status["info"]["notes"], "thank you\n");
-    assert_eq!(helm("helm", &["get", "manifest", "demo", n[0], n[1]]).await, chart.manifest + "\n");
-    assert!(helm("helm", &["get", "hooks", "demo", n[0], n[1]]).await.contains("\"name\":\"pre\""));
+    assert_eq!(
+        helm("helm", &["get", "manifest", "demo", n[0], n[1]]).await,
+        chart.manifest + "\n"
+    );
+    assert!(
+        helm("helm", &["get", "hooks", "demo", n[0], n[1]])
+            .await
+            .contains("\"name\":\"pre\"")
+    );
 
     // Helm upgrades, drops the Role and its binding, and changes the ConfigMap.
     let mut objects = five("2");
     objects.drain(2..4);
     let folder = ChartFolder::new("1.1.0", &objects);
-    helm("helm", &["upgrade", "demo", folder.path(), n[0], n[1], "--wait"]).await;
-    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"], "2");
+    helm(
+        "helm",
+        &["upgrade", "demo", folder.path(), n[0], n[1], "--wait"],
+    )
+    .await;
+    assert_eq!(
+        live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"],
+        "2"
+    );
     let role = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/five");
     assert!(live(&role).await.is_none());
     let read = ours.status(&namespace, "demo").await.unwrap();
@@ -86,11 +113,23 @@ async fn helm_reads_and_continues_a_release_of_this_crate() {
     // This crate upgrades what Helm upgraded; Helm rolls back to Helm's; this crate to its own; Helm removes.
     let chart = rendered("1.2.0", &five("3"), vec![]);
     let request = upgrade(&namespace, ReleaseOptions::default());
-    let outcome = ours.begin_upgrade_rendered(request, chart).await.unwrap().run().await.unwrap();
+    let outcome = ours
+        .begin_upgrade_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
-    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"], "3");
+    assert_eq!(
+        live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"],
+        "3"
+    );
     helm("helm", &["rollback", "demo", "2", n[0], n[1]]).await;
-    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"], "2");
+    assert_eq!(
+        live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"],
+        "2"
+    );
     assert!(live(&role).await.is_none());
     let request = RollbackRequest {
         name: "demo".to_owned(),
@@ -135,7 +174,20 @@ async fn this_crate_continues_a_release_of_helm() {
     let ours = helm_of("kubepkg").await;
     let n = ["-n", namespace.as_str()];
     let folder = ChartFolder::new("1.0.0", &[config_map("a", "1"), deployment("web", "run")]);
-    helm("helm", &["install", "demo", folder.path(), n[0], n[1], "--wait", "--labels", "team=x"]).await;
+    helm(
+        "helm",
+        &[
+            "install",
+            "demo",
+            folder.path(),
+            n[0],
+            n[1],
+            "--wait",
+            "--labels",
+            "team=x",
+        ],
+    )
+    .await;
     let read = ours.status(&namespace, "demo").await.unwrap();
     assert_eq!(read.labels.get("team").map(String::as_str), Some("x"));
     assert_eq!(read.chart().unwrap().metadata.version, "1.0.0");
@@ -146,22 +198,44 @@ async fn this_crate_continues_a_release_of_helm() {
         &kubepkg_helm::RecordLimits::default(),
     )
     .unwrap();
-    assert_eq!((&again.manifest, &again.chart, &again.info), (&read.manifest, &read.chart, &read.info));
+    assert_eq!(
+        (&again.manifest, &again.chart, &again.info),
+        (&read.manifest, &read.chart, &read.info)
+    );
 
-    let chart = rendered("1.1.0", &[config_map("a", "2"), config_map("b", "2")], vec![]);
-    let options = ReleaseOptions { wait: kubepkg_helm::Wait::Ready, ..ReleaseOptions::default() };
+    let chart = rendered(
+        "1.1.0",
+        &[config_map("a", "2"), config_map("b", "2")],
+        vec![],
+    );
+    let options = ReleaseOptions {
+        wait: kubepkg_helm::Wait::Ready,
+        ..ReleaseOptions::default()
+    };
     let request = upgrade(&namespace, options);
-    let outcome = ours.begin_upgrade_rendered(request, chart).await.unwrap().run().await.unwrap();
+    let outcome = ours
+        .begin_upgrade_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     let web = format!("/apis/apps/v1/namespaces/{namespace}/deployments/web");
     assert!(live(&web).await.is_none());
     helm("helm", &["rollback", "demo", "1", n[0], n[1], "--wait"]).await;
     assert!(live(&web).await.is_some());
     assert!(live(&config_map_path(&namespace, "b")).await.is_none());
-    let outcome = ours.uninstall(UninstallRequest::new(&namespace, "demo")).await.unwrap();
+    let outcome = ours
+        .uninstall(UninstallRequest::new(&namespace, "demo"))
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     assert!(live(&web).await.is_none());
-    assert_eq!(helm_json(&["list", n[0], n[1]]).await, serde_json::json!([]));
+    assert_eq!(
+        helm_json(&["list", n[0], n[1]]).await,
+        serde_json::json!([])
+    );
 }
 
 #[tokio::test]

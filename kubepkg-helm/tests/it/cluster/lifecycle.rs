@@ -20,32 +20,63 @@ async fn a_release_lives_from_install_to_removal() {
         labels: BTreeMap::from([("team".to_owned(), "x".to_owned())]),
         ..ReleaseOptions::default()
     };
-    let first = rendered("1.0.0", &[config_map("a", "1"), config_map("b", "1"), kept("c")], vec![]);
-    let mut operation =
-        helm.begin_install_rendered(install(&namespace, options), first).await.unwrap();
+    let first = rendered(
+        "1.0.0",
+        &[config_map("a", "1"), config_map("b", "1"), kept("c")],
+        vec![],
+    );
+    let mut operation = helm
+        .begin_install_rendered(install(&namespace, options), first)
+        .await
+        .unwrap();
     let outcome = operation.run().await.unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     assert_eq!(outcome.release.info.description, "Install complete");
     let object = live(&config_map_path(&namespace, "a")).await.unwrap();
-    assert_eq!(object["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm");
-    assert_eq!(object["metadata"]["annotations"]["meta.helm.sh/release-name"], "demo");
+    assert_eq!(
+        object["metadata"]["labels"]["app.kubernetes.io/managed-by"],
+        "Helm"
+    );
+    assert_eq!(
+        object["metadata"]["annotations"]["meta.helm.sh/release-name"],
+        "demo"
+    );
     assert_eq!(object["metadata"]["managedFields"][0]["manager"], "helm");
     assert_eq!(object["metadata"]["managedFields"][0]["operation"], "Apply");
 
     // The second revision changes a, drops b and c (which asks to be kept) and adds d.
-    let second = rendered("1.1.0", &[config_map("a", "2"), config_map("d", "1")], vec![]);
+    let second = rendered(
+        "1.1.0",
+        &[config_map("a", "2"), config_map("d", "1")],
+        vec![],
+    );
     let request = upgrade(&namespace, ReleaseOptions::default());
-    let outcome =
-        helm.begin_upgrade_rendered(request, second).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_upgrade_rendered(request, second)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     assert_eq!(outcome.release.info.description, "Upgrade complete");
-    assert_eq!(outcome.release.labels.get("team").map(String::as_str), Some("x"));
-    assert_eq!(live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"], "2");
+    assert_eq!(
+        outcome.release.labels.get("team").map(String::as_str),
+        Some("x")
+    );
+    assert_eq!(
+        live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"],
+        "2"
+    );
     assert!(live(&config_map_path(&namespace, "b")).await.is_none());
     assert!(live(&config_map_path(&namespace, "c")).await.is_some());
     assert!(live(&config_map_path(&namespace, "d")).await.is_some());
     assert_eq!(
-        outcome.kept.iter().map(|kept| (kept.name.as_str(), kept.because)).collect::<Vec<_>>(),
+        outcome
+            .kept
+            .iter()
+            .map(|kept| (kept.name.as_str(), kept.because))
+            .collect::<Vec<_>>(),
         [("c", KeptBecause::Policy)]
     );
 
@@ -58,13 +89,21 @@ async fn a_release_lives_from_install_to_removal() {
     let outcome = helm.rollback(request).await.unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     assert_eq!(outcome.release.info.description, "Rollback to 1");
-    assert_eq!(live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"], "1");
+    assert_eq!(
+        live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"],
+        "1"
+    );
     assert!(live(&config_map_path(&namespace, "b")).await.is_some());
     assert!(live(&config_map_path(&namespace, "d")).await.is_none());
     let history = helm.history(&namespace, "demo").await.unwrap();
-    let told: Vec<(u32, &str)> =
-        history.iter().map(|head| (head.revision, head.status.as_str())).collect();
-    assert_eq!(told, [(1, "superseded"), (2, "superseded"), (3, "deployed")]);
+    let told: Vec<(u32, &str)> = history
+        .iter()
+        .map(|head| (head.revision, head.status.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [(1, "superseded"), (2, "superseded"), (3, "deployed")]
+    );
     assert!(history.iter().all(|head| head.progress.is_none()));
 
     let mut request = UninstallRequest::new(&namespace, "demo");
@@ -82,7 +121,12 @@ async fn a_removal_can_keep_the_history() {
     let helm = helm_of("kubepkg").await;
     let first = rendered("1.0.0", &five("1"), vec![]);
     let request = install(&namespace, ReleaseOptions::default());
-    helm.begin_install_rendered(request, first).await.unwrap().run().await.unwrap();
+    helm.begin_install_rendered(request, first)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     let mut request = UninstallRequest::new(&namespace, "demo");
     request.keep_history = true;
     let outcome = helm.uninstall(request).await.unwrap();
@@ -99,15 +143,31 @@ async fn history_is_bounded_and_keeps_the_deployed_revision() {
     let helm = helm_of("kubepkg").await;
     let request = install(&namespace, ReleaseOptions::default());
     let first = rendered("1.0.0", &[config_map("a", "1")], vec![]);
-    helm.begin_install_rendered(request, first).await.unwrap().run().await.unwrap();
+    helm.begin_install_rendered(request, first)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     for round in 2..6 {
-        let options = ReleaseOptions { max_history: 3, ..ReleaseOptions::default() };
+        let options = ReleaseOptions {
+            max_history: 3,
+            ..ReleaseOptions::default()
+        };
         let next = rendered("1.0.0", &[config_map("a", &round.to_string())], vec![]);
         let request = upgrade(&namespace, options);
-        helm.begin_upgrade_rendered(request, next).await.unwrap().run().await.unwrap();
+        helm.begin_upgrade_rendered(request, next)
+            .await
+            .unwrap()
+            .run()
+            .await
+            .unwrap();
     }
     let history = helm.history(&namespace, "demo").await.unwrap();
-    assert_eq!(history.iter().map(|head| head.revision).collect::<Vec<_>>(), [3, 4, 5]);
+    assert_eq!(
+        history.iter().map(|head| head.revision).collect::<Vec<_>>(),
+        [3, 4, 5]
+    );
 }
 
 #[tokio::test]
@@ -118,14 +178,23 @@ async fn an_install_makes_its_namespace_and_leaves_one_that_exists() {
         labels: BTreeMap::from([("tier".to_owned(), "one".to_owned())]),
         annotations: BTreeMap::new(),
     };
-    let options =
-        ReleaseOptions { create_namespace: Some(spec), ..ReleaseOptions::default() };
+    let options = ReleaseOptions {
+        create_namespace: Some(spec),
+        ..ReleaseOptions::default()
+    };
     let first = rendered("1.0.0", &[config_map("a", "1")], vec![]);
     let request = install(&namespace, options);
-    let outcome =
-        helm.begin_install_rendered(request, first).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_install_rendered(request, first)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
-    let made = live(&format!("/api/v1/namespaces/{namespace}")).await.unwrap();
+    let made = live(&format!("/api/v1/namespaces/{namespace}"))
+        .await
+        .unwrap();
     assert_eq!(made["metadata"]["labels"]["tier"], "one");
     assert_eq!(made["metadata"]["labels"]["name"], json!(namespace));
 }
@@ -150,15 +219,25 @@ async fn crds_come_before_their_objects_and_are_replaced_only_when_asked() {
         path: "demo/crds/w.yaml".to_owned(),
         data: crd(note).to_string().into_bytes().into(),
     };
-    let object = json!({"apiVersion": "example.test/v1", "kind": kind, "metadata": {"name": "one"}});
+    let object =
+        json!({"apiVersion": "example.test/v1", "kind": kind, "metadata": {"name": "one"}});
     let mut first = rendered("1.0.0", std::slice::from_ref(&object), vec![]);
     first.crds = vec![file("old")];
     let request = install(&namespace, ReleaseOptions::default());
-    let outcome =
-        helm.begin_install_rendered(request, first.clone()).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_install_rendered(request, first.clone())
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
-    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.example.test");
-    assert_eq!(live(&path).await.unwrap()["metadata"]["annotations"]["note"], "old");
+    let path =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.example.test");
+    assert_eq!(
+        live(&path).await.unwrap()["metadata"]["annotations"]["note"],
+        "old"
+    );
     for (policy, note) in [
         (None, "old"),
         (Some(kubepkg_helm::CrdPolicy::Create), "old"),
@@ -166,14 +245,27 @@ async fn crds_come_before_their_objects_and_are_replaced_only_when_asked() {
     ] {
         let mut next = first.clone();
         next.crds = vec![file("new")];
-        let options = ReleaseOptions { crds: policy, ..ReleaseOptions::default() };
+        let options = ReleaseOptions {
+            crds: policy,
+            ..ReleaseOptions::default()
+        };
         let request = upgrade(&namespace, options);
-        let outcome =
-            helm.begin_upgrade_rendered(request, next).await.unwrap().run().await.unwrap();
+        let outcome = helm
+            .begin_upgrade_rendered(request, next)
+            .await
+            .unwrap()
+            .run()
+            .await
+            .unwrap();
         assert!(outcome.succeeded(), "{:?}", outcome.failure);
-        assert_eq!(live(&path).await.unwrap()["metadata"]["annotations"]["note"], note);
+        assert_eq!(
+            live(&path).await.unwrap()["metadata"]["annotations"]["note"],
+            note
+        );
     }
     // The CRD outlives the release.
-    helm.uninstall(UninstallRequest::new(&namespace, "demo")).await.unwrap();
+    helm.uninstall(UninstallRequest::new(&namespace, "demo"))
+        .await
+        .unwrap();
     assert!(live(&path).await.is_some());
 }

@@ -22,9 +22,15 @@ async fn a_foreign_object_is_not_touched() {
     );
 
     // Asked for, the check comes before anything is written, as in Helm.
-    let options = ReleaseOptions { preflight: Preflight::Always, ..ReleaseOptions::default() };
+    let options = ReleaseOptions {
+        preflight: Preflight::Always,
+        ..ReleaseOptions::default()
+    };
     let refused = helm
-        .begin_install_rendered(install(&namespace, options), rendered("1.0.0", &five("1"), vec![]))
+        .begin_install_rendered(
+            install(&namespace, options),
+            rendered("1.0.0", &five("1"), vec![]),
+        )
         .await
         .unwrap_err();
     assert_eq!(refused.to_string(), text);
@@ -33,17 +39,35 @@ async fn a_foreign_object_is_not_touched() {
     // Otherwise it comes with the write, which does not happen.
     let request = install(&namespace, ReleaseOptions::default());
     let chart = rendered("1.0.0", &five("1"), vec![]);
-    let outcome = helm.begin_install_rendered(request, chart).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_install_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     let failure = outcome.failure.unwrap();
     assert_eq!(failure.reason, FailureReason::Foreign);
     assert_eq!(failure.message, text);
-    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap(), before);
-    assert_eq!(helm.status(&namespace, "demo").await.unwrap().info.status, ReleaseStatus::Failed);
+    assert_eq!(
+        live(&config_map_path(&namespace, "five")).await.unwrap(),
+        before
+    );
+    assert_eq!(
+        helm.status(&namespace, "demo").await.unwrap().info.status,
+        ReleaseStatus::Failed
+    );
 
     // Nor does the removal of the failed release delete it.
-    let outcome = helm.uninstall(UninstallRequest::new(&namespace, "demo")).await.unwrap();
+    let outcome = helm
+        .uninstall(UninstallRequest::new(&namespace, "demo"))
+        .await
+        .unwrap();
     assert!(outcome.succeeded());
-    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap(), before);
+    assert_eq!(
+        live(&config_map_path(&namespace, "five")).await.unwrap(),
+        before
+    );
 
     // Adoption takes it over.
     let options = ReleaseOptions {
@@ -52,9 +76,14 @@ async fn a_foreign_object_is_not_touched() {
         ..ReleaseOptions::default()
     };
     let chart = rendered("1.0.0", &five("ours"), vec![]);
-    let operation = helm.begin_install_rendered(install(&namespace, options), chart).await;
+    let operation = helm
+        .begin_install_rendered(install(&namespace, options), chart)
+        .await;
     assert!(operation.unwrap().run().await.unwrap().succeeded());
-    assert_eq!(live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"], "ours");
+    assert_eq!(
+        live(&config_map_path(&namespace, "five")).await.unwrap()["data"]["k"],
+        "ours"
+    );
 }
 
 #[tokio::test]
@@ -63,18 +92,31 @@ async fn another_managers_fields_are_a_conflict_unless_forced() {
     let helm = helm_of("kubepkg").await;
     let request = install(&namespace, ReleaseOptions::default());
     let chart = rendered("1.0.0", &[config_map("a", "1")], vec![]);
-    helm.begin_install_rendered(request, chart).await.unwrap().run().await.unwrap();
+    helm.begin_install_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     let client = plane().await.client().unwrap();
     let body = json!({"data": {"k": "theirs"}}).to_string().into_bytes();
-    let request = http::Request::patch(format!("{}?fieldManager=other", config_map_path(&namespace, "a")))
-        .header("content-type", "application/merge-patch+json")
-        .body(body)
-        .unwrap();
+    let request = http::Request::patch(format!(
+        "{}?fieldManager=other",
+        config_map_path(&namespace, "a")
+    ))
+    .header("content-type", "application/merge-patch+json")
+    .body(body)
+    .unwrap();
     client.request::<serde_json::Value>(request).await.unwrap();
     let chart = rendered("1.1.0", &[config_map("a", "2")], vec![]);
     let request = upgrade(&namespace, ReleaseOptions::default());
-    let outcome =
-        helm.begin_upgrade_rendered(request, chart.clone()).await.unwrap().run().await.unwrap();
+    let outcome = helm
+        .begin_upgrade_rendered(request, chart.clone())
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
     let failure = outcome.failure.unwrap();
     assert_eq!(failure.reason, FailureReason::Conflict);
     assert!(
@@ -84,10 +126,18 @@ async fn another_managers_fields_are_a_conflict_unless_forced() {
         "{}",
         failure.message
     );
-    let options = ReleaseOptions { force_conflicts: true, ..ReleaseOptions::default() };
-    let operation = helm.begin_upgrade_rendered(upgrade(&namespace, options), chart).await;
+    let options = ReleaseOptions {
+        force_conflicts: true,
+        ..ReleaseOptions::default()
+    };
+    let operation = helm
+        .begin_upgrade_rendered(upgrade(&namespace, options), chart)
+        .await;
     assert!(operation.unwrap().run().await.unwrap().succeeded());
-    assert_eq!(live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"], "2");
+    assert_eq!(
+        live(&config_map_path(&namespace, "a")).await.unwrap()["data"]["k"],
+        "2"
+    );
 }
 
 #[tokio::test]
@@ -97,11 +147,19 @@ async fn an_unknown_field_or_kind_is_refused() {
     let mut wrong = config_map("a", "1");
     wrong["spec"] = json!({"nope": 1});
     let request = install(&namespace, ReleaseOptions::default());
-    let operation = helm.begin_install_rendered(request, rendered("1.0.0", &[wrong], vec![])).await;
+    let operation = helm
+        .begin_install_rendered(request, rendered("1.0.0", &[wrong], vec![]))
+        .await;
     let outcome = operation.unwrap().run().await.unwrap();
     let failure = outcome.failure.unwrap();
     assert_eq!(failure.reason, FailureReason::Refused);
-    assert!(failure.message.contains(".spec: field not declared in schema"), "{}", failure.message);
+    assert!(
+        failure
+            .message
+            .contains(".spec: field not declared in schema"),
+        "{}",
+        failure.message
+    );
     let kindless = json!({"apiVersion": "nope.test/v1", "kind": "Nope", "metadata": {"name": "x"}});
     let mut request = install(&namespace, ReleaseOptions::default());
     request.name = "other".to_owned();
@@ -121,14 +179,23 @@ async fn one_operation_at_a_time() {
     let helm = helm_of("kubepkg").await;
     let request = install(&namespace, ReleaseOptions::default());
     let chart = rendered("1.0.0", &[config_map("a", "1")], vec![]);
-    let mut operation = helm.begin_install_rendered(request, chart.clone()).await.unwrap();
+    let mut operation = helm
+        .begin_install_rendered(request, chart.clone())
+        .await
+        .unwrap();
     operation.advance().await.unwrap();
 
     let again = helm
-        .begin_install_rendered(install(&namespace, ReleaseOptions::default()), chart.clone())
+        .begin_install_rendered(
+            install(&namespace, ReleaseOptions::default()),
+            chart.clone(),
+        )
         .await
         .unwrap_err();
-    assert_eq!(again.to_string(), "cannot reuse a name that is still in use");
+    assert_eq!(
+        again.to_string(),
+        "cannot reuse a name that is still in use"
+    );
     let busy = helm
         .begin_upgrade_rendered(upgrade(&namespace, ReleaseOptions::default()), chart)
         .await
@@ -139,13 +206,22 @@ async fn one_operation_at_a_time() {
     );
     assert!(matches!(
         busy,
-        OperationError::Pending { operation: Some(OperationKind::Install), revision: 1, .. }
+        OperationError::Pending {
+            operation: Some(OperationKind::Install),
+            revision: 1,
+            ..
+        }
     ));
 
     // Young ones are not given up.
-    let young = helm.recover_interrupted(&namespace, "demo", Duration::from_secs(3600)).await;
+    let young = helm
+        .recover_interrupted(&namespace, "demo", Duration::from_secs(3600))
+        .await;
     assert!(matches!(young, Err(OperationError::TooYoung { .. })));
-    let release = helm.recover_interrupted(&namespace, "demo", Duration::ZERO).await.unwrap();
+    let release = helm
+        .recover_interrupted(&namespace, "demo", Duration::ZERO)
+        .await
+        .unwrap();
     assert_eq!(release.info.status, ReleaseStatus::Failed);
 
     // The first operation finds its record taken over and stops.
@@ -166,15 +242,32 @@ async fn a_damaged_record_is_reported_and_left() {
     let before = live(&path).await.unwrap();
     let chart = rendered("1.0.0", &[config_map("a", "1")], vec![]);
     let request = upgrade(&namespace, ReleaseOptions::default());
-    let refused = helm.begin_upgrade_rendered(request, chart).await.unwrap_err();
-    assert!(matches!(refused, OperationError::Storage(StorageError::Record(_))));
+    let refused = helm
+        .begin_upgrade_rendered(request, chart)
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        refused,
+        OperationError::Storage(StorageError::Record(_))
+    ));
     assert_eq!(
         refused.to_string(),
         "get: failed to decode data \"sh.helm.release.v1.demo.v1\": invalid character 'h' looking for beginning of value"
     );
-    assert!(helm.uninstall(UninstallRequest::new(&namespace, "demo")).await.is_err());
+    assert!(
+        helm.uninstall(UninstallRequest::new(&namespace, "demo"))
+            .await
+            .is_err()
+    );
     assert_eq!(live(&path).await.unwrap(), before);
-    assert_eq!(helm.latest(&namespace, "demo").await.unwrap().unwrap().revision, 1);
+    assert_eq!(
+        helm.latest(&namespace, "demo")
+            .await
+            .unwrap()
+            .unwrap()
+            .revision,
+        1
+    );
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 //! `helm_costs_more`, which measures the real one.
 
 use super::charts::{five, install, rendered, upgrade};
-use super::{helm_of, plane};
 use super::interop::ChartFolder;
+use super::{helm_of, plane};
 use kubepkg_helm::{ReleaseOptions, UninstallRequest};
 use kubepkg_sandbox::Requests;
 
@@ -25,7 +25,12 @@ async fn five_objects_cost_few_requests() {
     let (installed, requests) = count(user, async {
         let request = install(&namespace, ReleaseOptions::default());
         let chart = rendered("1.0.0", &five("1"), vec![]);
-        helm.begin_install_rendered(request, chart).await.unwrap().run().await.unwrap();
+        helm.begin_install_rendered(request, chart)
+            .await
+            .unwrap()
+            .run()
+            .await
+            .unwrap();
     })
     .await;
     // One list of records, one record made, five objects, one record written.
@@ -38,13 +43,20 @@ async fn five_objects_cost_few_requests() {
     let (upgraded, requests) = count(user, async {
         let request = upgrade(&namespace, ReleaseOptions::default());
         let chart = rendered("1.1.0", &five("2"), vec![]);
-        helm.begin_upgrade_rendered(request, chart).await.unwrap().run().await.unwrap();
+        helm.begin_upgrade_rendered(request, chart)
+            .await
+            .unwrap()
+            .run()
+            .await
+            .unwrap();
     })
     .await;
     // One list, one record read, one made, five objects, two records written.
     assert_eq!(upgraded, 10, "{:?}", requests.tally());
     let (removed, requests) = count(user, async {
-        helm.uninstall(UninstallRequest::new(&namespace, "demo")).await.unwrap();
+        helm.uninstall(UninstallRequest::new(&namespace, "demo"))
+            .await
+            .unwrap();
     })
     .await;
     // One list, one record read and marked, five objects looked at and deleted, two records deleted.
@@ -75,6 +87,8 @@ async fn helm_costs_more() {
         super::interop::helm(user, &["uninstall", "demo", "-n", &namespace]).await;
     })
     .await;
-    println!("helm: install {installed}, upgrade {upgraded}, unchanged {unchanged}, removal {removed}");
+    println!(
+        "helm: install {installed}, upgrade {upgraded}, unchanged {unchanged}, removal {removed}"
+    );
     assert!(installed > 8 && upgraded > 10 && unchanged > 1 && removed > 15);
 }

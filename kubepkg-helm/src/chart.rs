@@ -4,10 +4,15 @@
 //! files into a checked list first, and one function makes a chart of the list, as Helm does. Refused are
 //! archives that reach outside themselves, hold links or devices, or pass the [`ChartLimits`].
 
+mod archive;
 mod error;
+mod folder;
 mod ignore;
+mod load;
 mod metadata;
+mod read;
 mod record;
+mod validate;
 
 use std::sync::Arc;
 

@@ -9,12 +9,15 @@ mod chart;
 mod clock;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod dependencies;
 mod go;
 #[cfg(feature = "cluster")]
 mod guard;
 #[cfg(feature = "cluster")]
 mod helm;
 mod hook;
+mod manifest;
+mod name;
 #[cfg(feature = "cluster")]
 mod objects;
 #[cfg(feature = "cluster")]
@@ -28,25 +31,37 @@ mod readiness;
 #[cfg(feature = "cluster")]
 mod release;
 mod render;
+mod schema;
 #[cfg(feature = "cluster")]
 mod storage;
 mod values;
+mod version;
 
 pub use capabilities::{Capabilities, HELM_VERSION, HelmVersion, KubeVersion, KubeVersionError};
 pub use chart::{
     Chart, ChartError, ChartFile, ChartLimits, CrdFile, Dependency, IgnoreRules, Lock, Maintainer,
     Metadata,
 };
+pub use dependencies::process_dependencies;
 pub use go::json::to_go_json;
 pub use hook::{
     DeletePolicy, HOOK_ANNOTATION, HOOK_DELETE_ANNOTATION, HOOK_OUTPUT_LOG_ANNOTATION,
     HOOK_WEIGHT_ANNOTATION, Hook, HookEvent, HookExecution, HookPhase, OutputLogPolicy,
 };
-pub use render::{
-    Lookup, LookupError, NoLookup, ReleaseFacts, RenderLimits, RenderOptions, Rendered,
-    RenderedObject,
+pub use manifest::{
+    Document, DocumentError, Head, HeadMetadata, KindOrder, Manifest, ResourcePolicy, Sorted,
+    sort_manifests, split_manifests,
 };
-pub use values::{Values, ValuesError};
+pub use name::{NameError, validate_object_name, validate_release_name};
+pub use render::{
+    Lookup, LookupError, NoLookup, ReleaseFacts, RenderError, RenderLimits, RenderOptions,
+    Rendered, RenderedObject, TemplateOutput, check_installable, render, render_templates,
+};
+pub use schema::{validate_against_schema, validate_values};
+pub use values::{
+    Coalesced, SetError, ValueSources, Values, ValuesError, coalesce_tables, coalesce_values,
+    merge_values, set, set_file, set_json, set_literal, set_string,
+};
 
 #[cfg(feature = "cluster")]
 pub use apply::ApplyError;

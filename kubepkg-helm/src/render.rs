@@ -1,7 +1,205 @@
 //! Rendering: a chart, the user's values and facts about release and cluster become manifests, hooks and notes.
+//!
+//! The steps and their order are those of `helm template`: is the chart one that can be installed, are its
+//! dependencies there, which of them take part, values, schema, cluster version, templates, then splitting and
+//! sorting. Nothing here talks to a cluster, reads a file or starts a process; look-ups, clock and randomness come
+//! through [`RenderOptions`].
 
+mod engine;
+mod env;
+mod error;
+mod files;
+mod objects;
 mod options;
 mod rendered;
 
+use std::collections::BTreeMap;
+
+pub use engine::TemplateOutput;
+pub use error::RenderError;
 pub use options::{Lookup, LookupError, NoLookup, ReleaseFacts, RenderLimits, RenderOptions};
 pub use rendered::{Rendered, RenderedObject};
+
+use crate::capabilities::Capabilities;
+use crate::chart::Chart;
+use crate::dependencies::process_dependencies;
+use crate::manifest::{KindOrder, join, sort_manifests};
+use crate::name::validate_release_name;
+use crate::values::{Values, coalesce, to_values};
+use crate::version::is_compatible;
+
+/// `sigs.k8s.io/yaml` of a JSON value.
+fn yaml_of(value: &serde_json::Value) -> Result<String, String> {
+    kubepkg_yaml::to_yaml(value).map_err(|error| error.to_string())
+}
+
+/// Renders a chart into what a release of it holds.
+///
+/// `user` are the user's values alone; the chart's defaults are added here. The chart is not changed: the copy with
+/// processed dependencies is part of the answer.
+///
+/// # Errors
+/// [`RenderError`]; its text is Helm's where Helm refuses the same.
+pub fn render(
+    chart: &Chart,
+    user: &Values,
+    release: &ReleaseFacts,
+    capabilities: &Capabilities,
+    options: &RenderOptions<'_>,
+) -> Result<Rendered, RenderError> {
+    check_installable(chart)?;
+    validate_release_name(&release.name).map_err(|source| RenderError::ReleaseName {
+        name: release.name.clone(),
+        source,
+    })?;
+    let mut chart = chart.clone();
+    let mut warnings = process_dependencies(&mut chart, user)
+        .map_err(|source| RenderError::Dependencies { source })?;
+    let (values, files) = templates(
+        &chart,
+        user,
+        release,
+        capabilities,
+        options,
+        true,
+        &mut warnings,
+    )?;
+
+    let notes_path = format!("{}/templates/NOTES.txt", chart.name());
+    let mut notes = String::new();
+    let mut texts = Vec::new();
+    for (path, output) in &files {
+        if !path.ends_with("NOTES.txt") {
+            texts.push((path.as_str(), output.text()));
+        } else if options.sub_notes || *path == notes_path {
+            if !notes.is_empty() {
+                notes.push('\n');
+            }
+            notes.push_str(&output.text());
+        }
+    }
+    let sorted = sort_manifests(
+        texts.iter().map(|(path, text)| (*path, text.as_str())),
+        KindOrder::Install,
+    )?;
+    let limit = options.limits().documents;
+    if sorted.manifests.len() + sorted.hooks.len() > limit {
+        return Err(RenderError::TooManyDocuments { limit });
+    }
+
+    let crds = chart.crds();
+    let mut manifest = String::new();
+    if options.include_crds {
+        for crd in &crds {
+            let text = String::from_utf8_lossy(&crd.data);
+            manifest.push_str(&format!("---\n# Source: {}\n{text}\n", crd.path));
+        }
+    }
+    manifest.push_str(&join(&sorted.manifests));
+    let objects = sorted.manifests.into_iter().map(|manifest| {
+        let chart = files
+            .get(&manifest.path)
+            .map(|output| output.chart.clone())
+            .unwrap_or_default();
+        RenderedObject::new(chart, manifest)
+    });
+    Ok(Rendered {
+        objects: objects.collect(),
+        config: user.clone(),
+        hooks: sorted.hooks,
+        chart,
+        values,
+        manifest,
+        notes,
+        crds,
+        warnings,
+    })
+}
+
+/// Renders the templates of a chart and its subcharts, and stops there: what each file became, by its path from the
+/// chart's name. Dependencies are processed, values coalesced; the schema is not asked.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_templates(
+    chart: &Chart,
+    user: &Values,
+    release: &ReleaseFacts,
+    capabilities: &Capabilities,
+    options: &RenderOptions<'_>,
+) -> Result<BTreeMap<String, TemplateOutput>, RenderError> {
+    let mut chart = chart.clone();
+    let mut warnings = process_dependencies(&mut chart, user)?;
+    let options = RenderOptions {
+        skip_schema: true,
+        ..*options
+    };
+    let (_, files) = templates(
+        &chart,
+        user,
+        release,
+        capabilities,
+        &options,
+        false,
+        &mut warnings,
+    )?;
+    Ok(files)
+}
+
+fn templates(
+    chart: &Chart,
+    user: &Values,
+    release: &ReleaseFacts,
+    capabilities: &Capabilities,
+    options: &RenderOptions<'_>,
+    check_cluster: bool,
+    warnings: &mut Vec<String>,
+) -> Result<(Values, BTreeMap<String, TemplateOutput>), RenderError> {
+    let tree = coalesce(chart, &user.to_tree(), false, warnings)?;
+    let values = to_values(&tree);
+    if !options.skip_schema {
+        crate::schema::validate_values(chart, &values)
+            .map_err(|message| RenderError::Schema { message })?;
+    }
+    let constraint = &chart.metadata.kube_version;
+    if check_cluster
+        && !constraint.is_empty()
+        && !is_compatible(constraint, &capabilities.kube_version.normalized)
+    {
+        return Err(RenderError::KubeVersion {
+            constraint: constraint.clone(),
+            version: capabilities.kube_version.version.clone(),
+        });
+    }
+    let files = engine::run(chart, &tree, release, capabilities, options, warnings)?;
+    Ok((values, files))
+}
+
+/// Whether a chart can be installed: its format is known, it is no library, its dependencies are there.
+///
+/// # Errors
+/// [`RenderError::ApiVersion`], [`RenderError::NotInstallable`], [`RenderError::MissingDependencies`].
+pub fn check_installable(chart: &Chart) -> Result<(), RenderError> {
+    let metadata = &chart.metadata;
+    match metadata.api_version.as_str() {
+        "" | "v1" | "v2" => {}
+        "v3" => return Err(RenderError::UnstableApiVersion),
+        found => {
+            return Err(RenderError::ApiVersion {
+                found: found.to_owned(),
+            });
+        }
+    }
+    if !matches!(metadata.chart_type.as_str(), "" | "application") {
+        return Err(RenderError::NotInstallable {
+            chart_type: metadata.chart_type.clone(),
+        });
+    }
+    let missing = chart.missing_dependencies();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(RenderError::MissingDependencies {
+        names: missing.into_iter().map(str::to_owned).collect(),
+    })
+}

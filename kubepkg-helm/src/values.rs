@@ -4,6 +4,8 @@
 //! `float64` (so `5000000` prints `5e+06` in a template, as with Helm), whole numbers of `--set` are `int64`.
 
 mod coalesce;
+mod documents;
+mod flags;
 mod literal;
 mod strvals;
 mod tree;
@@ -14,10 +16,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 
 pub use coalesce::{Coalesced, coalesce_tables, coalesce_values, merge_values};
+pub use flags::ValueSources;
 pub use strvals::{SetError, set, set_file, set_json, set_literal, set_string};
 
 pub(crate) use coalesce::{coalesce, merge_tables};
-pub(crate) use tree::{Table, Tree};
+pub(crate) use tree::{Table, Tree, deep_copy, empty, table_at, to_values, value_at};
 
 /// Values that can't be read or put together. `Display` is the whole sentence, as Helm prints it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,6 +5,7 @@
 //! them as empty files, which hides a manipulated archive), and the number of entries is bounded.
 
 use std::io::{self, Read};
+use std::path::Path;
 
 use flate2::bufread::GzDecoder;
 
@@ -23,22 +24,94 @@ impl Chart {
     }
 }
 
+impl Chart {
+    /// Loads the chart in an archive file.
+    ///
+    /// # Errors
+    /// As [`Chart::load_archive`]; a file that is no archive at all is refused with a hint at what it is.
+    pub fn load_file(path: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
+        let io = |source| ChartError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = std::fs::File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.is_dir() {
+            return Err(ChartError::Folder);
+        }
+        let mut bytes = Vec::new();
+        file.take(limits.max_bytes.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(io)?;
+        if bytes.len() as u64 > limits.max_bytes {
+            return Err(ChartError::TooLarge {
+                limit: limits.max_bytes,
+            });
+        }
+        if !bytes.starts_with(&[0x1f, 0x8b, 8]) {
+            return Err(not_an_archive(path, &bytes));
+        }
+        Self::load_archive(&bytes, limits)
+    }
+}
+
+fn not_an_archive(path: &Path, bytes: &[u8]) -> ChartError {
+    let path = path.display().to_string();
+    if [".yml", ".yaml"]
+        .iter()
+        .any(|ending| path.ends_with(ending))
+    {
+        return ChartError::YamlFile { path };
+    }
+    let start = bytes.get(..bytes.len().min(512)).unwrap_or_default();
+    let text = String::from_utf8_lossy(start)
+        .trim_start()
+        .to_ascii_lowercase();
+    let found = if text.starts_with("<html") || text.starts_with("<!doctype html") {
+        "text/html; charset=utf-8"
+    } else if start.starts_with(b"PK\x03\x04") {
+        "application/zip"
+    } else {
+        // Helm looks at 512 bytes, zeros behind the end of a shorter file.
+        let is_text = start.len() >= 512
+            && !start
+                .iter()
+                .any(|byte| matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f));
+        if is_text {
+            "text/plain; charset=utf-8"
+        } else {
+            "application/octet-stream"
+        }
+    };
+    ChartError::NotAnArchive { path, found }
+}
+
 pub(super) fn read(bytes: &[u8], limits: &ChartLimits) -> Result<Vec<LoadedFile>, ChartError> {
     check_gzip_header(bytes)?;
     // What decompresses is bounded as a whole: file contents, their padding and headers.
-    let ceiling = limits.max_bytes.saturating_mul(2).saturating_add(1024 * (limits.max_files as u64 + 2));
+    let ceiling = limits
+        .max_bytes
+        .saturating_mul(2)
+        .saturating_add(1024 * (limits.max_files as u64 + 2));
     let mut archive = tar::Archive::new(GzDecoder::new(bytes).take(ceiling));
     let mut files = Vec::new();
     let mut left = limits.max_bytes;
-    let too_large = || ChartError::TooLarge { limit: limits.max_bytes };
+    let too_large = || ChartError::TooLarge {
+        limit: limits.max_bytes,
+    };
     for (count, entry) in archive.entries().map_err(corrupt)?.enumerate() {
         if count >= limits.max_files {
-            return Err(ChartError::TooManyFiles { limit: limits.max_files });
+            return Err(ChartError::TooManyFiles {
+                limit: limits.max_files,
+            });
         }
         let mut entry = entry.map_err(corrupt)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let kind = entry.header().entry_type();
-        if kind.is_dir() || name.ends_with('/') || kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
+        if kind.is_dir()
+            || name.ends_with('/')
+            || kind.is_pax_global_extensions()
+            || kind.is_pax_local_extensions()
+        {
             continue;
         }
         let inner = checked_name(&name)?;
@@ -48,15 +121,24 @@ pub(super) fn read(bytes: &[u8], limits: &ChartLimits) -> Result<Vec<LoadedFile>
         }
         let size = entry.size();
         let mut data = Vec::new();
-        entry.by_ref().take(left).read_to_end(&mut data).map_err(corrupt)?;
+        entry
+            .by_ref()
+            .take(left)
+            .read_to_end(&mut data)
+            .map_err(corrupt)?;
         left -= data.len() as u64;
         if left == 0 {
             return Err(too_large());
         }
         if (data.len() as u64) < size {
-            return Err(ChartError::Corrupt { message: "unexpected EOF".into() });
+            return Err(ChartError::Corrupt {
+                message: "unexpected EOF".into(),
+            });
         }
-        files.push(LoadedFile { name: inner, data: without_mark(&data).into() });
+        files.push(LoadedFile {
+            name: inner,
+            data: without_mark(&data).into(),
+        });
     }
     if files.is_empty() {
         return Err(ChartError::EmptyArchive);
@@ -99,11 +181,18 @@ fn refuse_special(entry: &str, kind: tar::EntryType) -> Result<(), ChartError> {
         tar::EntryType::Fifo => "pipe",
         _ => return Ok(()),
     };
-    Err(ChartError::SpecialEntry { entry: entry.to_owned(), kind })
+    Err(ChartError::SpecialEntry {
+        entry: entry.to_owned(),
+        kind,
+    })
 }
 
 fn check_gzip_header(bytes: &[u8]) -> Result<(), ChartError> {
-    let corrupt = |message: &str| Err(ChartError::Corrupt { message: message.into() });
+    let corrupt = |message: &str| {
+        Err(ChartError::Corrupt {
+            message: message.into(),
+        })
+    };
     match bytes {
         [] => corrupt("EOF"),
         bytes if bytes.len() < 10 => corrupt("unexpected EOF"),
@@ -116,7 +205,13 @@ fn check_gzip_header(bytes: &[u8]) -> Result<(), ChartError> {
 fn corrupt(error: io::Error) -> ChartError {
     let message = match error.kind() {
         io::ErrorKind::UnexpectedEof => "unexpected EOF".to_owned(),
-        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => "gzip: invalid checksum".to_owned(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            "gzip: invalid checksum".to_owned()
+        }
+        // A last block that is shorter than a tar block.
+        _ if error.to_string().contains("failed to read entire block") => {
+            "unexpected EOF".to_owned()
+        }
         _ => "archive/tar: invalid tar header".to_owned(),
     };
     ChartError::Corrupt { message }

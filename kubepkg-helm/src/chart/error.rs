@@ -109,6 +109,23 @@ pub enum ChartError {
         /// The limit.
         limit: usize,
     },
+    /// A folder where an archive file is wanted.
+    #[error("cannot load a directory")]
+    Folder,
+    /// A YAML file where an archive is wanted: most likely a values file in the wrong place.
+    #[error("file '{path}' seems to be a YAML file, but expected a gzipped archive")]
+    YamlFile {
+        /// The file.
+        path: String,
+    },
+    /// A file that is no archive.
+    #[error("file '{path}' does not appear to be a gzipped archive; got '{found}'")]
+    NotAnArchive {
+        /// The file.
+        path: String,
+        /// What it looks like.
+        found: &'static str,
+    },
     /// The bytes are no gzip or tar stream.
     #[error("{message}")]
     Corrupt {
@@ -148,11 +165,5 @@ pub enum ChartError {
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
-    },
-    /// The chart's `apiVersion` is one that can't be installed.
-    #[error("invalid chart apiVersion")]
-    ApiVersion {
-        /// What it says.
-        found: String,
     },
 }

@@ -17,15 +17,29 @@ impl Chart {
     /// [`ChartError`] when the folder can't be read, holds something that is neither file nor folder nor a
     /// link to one inside, passes `limits`, or is no valid chart.
     pub fn load_dir(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
-        let root = dir.canonicalize().map_err(|source| ChartError::Io { path: dir.to_owned(), source })?;
+        let root = dir.canonicalize().map_err(|source| ChartError::Io {
+            path: dir.to_owned(),
+            source,
+        })?;
         let ignore_file = root.join(".helmignore");
         let rules = match fs::read(&ignore_file) {
             Ok(text) => IgnoreRules::parse(&text)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => IgnoreRules::default(),
-            Err(source) => return Err(ChartError::Io { path: ignore_file, source }),
+            Err(source) => {
+                return Err(ChartError::Io {
+                    path: ignore_file,
+                    source,
+                });
+            }
         };
-        let mut walk =
-            Walk { root: root.clone(), rules: rules.with_defaults(), limits, left: limits.max_bytes, seen: 0, files: Vec::new() };
+        let mut walk = Walk {
+            root: root.clone(),
+            rules: rules.with_defaults(),
+            limits,
+            left: limits.max_bytes,
+            seen: 0,
+            files: Vec::new(),
+        };
         walk.folder(&root, "", 0)?;
         load_files(walk.files, limits, 0)
     }
@@ -45,36 +59,55 @@ const MAX_FOLDER_DEPTH: usize = 64;
 
 impl Walk<'_> {
     fn folder(&mut self, path: &Path, name: &str, depth: usize) -> Result<(), ChartError> {
-        let io = |source| ChartError::Io { path: path.to_owned(), source };
+        let io = |source| ChartError::Io {
+            path: path.to_owned(),
+            source,
+        };
         if depth > MAX_FOLDER_DEPTH {
-            return Err(ChartError::TooDeep { limit: MAX_FOLDER_DEPTH });
+            return Err(ChartError::TooDeep {
+                limit: MAX_FOLDER_DEPTH,
+            });
         }
         let mut entries = Vec::new();
         for entry in fs::read_dir(path).map_err(io)? {
             let entry = entry.map_err(io)?;
             self.seen += 1;
             if self.seen > self.limits.max_files {
-                return Err(ChartError::TooManyFiles { limit: self.limits.max_files });
+                return Err(ChartError::TooManyFiles {
+                    limit: self.limits.max_files,
+                });
             }
             // Names that are no UTF-8 can't be named by a template either.
-            entries.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
+            entries.push((
+                entry.file_name().to_string_lossy().into_owned(),
+                entry.path(),
+            ));
         }
         entries.sort();
         for (entry, path) in entries {
-            let name = if name.is_empty() { entry } else { format!("{name}/{entry}") };
+            let name = if name.is_empty() {
+                entry
+            } else {
+                format!("{name}/{entry}")
+            };
             self.entry(&path, name, depth)?;
         }
         Ok(())
     }
 
     fn entry(&mut self, path: &Path, name: String, depth: usize) -> Result<(), ChartError> {
-        let io = |source| ChartError::Io { path: path.to_owned(), source };
+        let io = |source| ChartError::Io {
+            path: path.to_owned(),
+            source,
+        };
         let mut kind = fs::symlink_metadata(path).map_err(io)?;
         let mut target = path.to_owned();
         if kind.is_symlink() {
             target = path.canonicalize().map_err(io)?;
             if !target.starts_with(&self.root) {
-                return Err(ChartError::LinkOutside { path: path.to_owned() });
+                return Err(ChartError::LinkOutside {
+                    path: path.to_owned(),
+                });
             }
             kind = fs::symlink_metadata(&target).map_err(io)?;
         }
@@ -85,14 +118,27 @@ impl Walk<'_> {
             return self.folder(&target, &name, depth + 1);
         }
         if !kind.is_file() {
-            return Err(ChartError::Irregular { path: path.to_owned() });
+            return Err(ChartError::Irregular {
+                path: path.to_owned(),
+            });
         }
-        let too_large = || ChartError::FolderTooLarge { path: name.clone(), limit: self.limits.max_bytes };
+        let too_large = || ChartError::FolderTooLarge {
+            path: name.clone(),
+            limit: self.limits.max_bytes,
+        };
         let mut data = Vec::new();
         let file = fs::File::open(&target).map_err(io)?;
-        file.take(self.left.saturating_add(1)).read_to_end(&mut data).map_err(io)?;
-        self.left = self.left.checked_sub(data.len() as u64).ok_or_else(too_large)?;
-        self.files.push(LoadedFile { name, data: without_mark(&data).into() });
+        file.take(self.left.saturating_add(1))
+            .read_to_end(&mut data)
+            .map_err(io)?;
+        self.left = self
+            .left
+            .checked_sub(data.len() as u64)
+            .ok_or_else(too_large)?;
+        self.files.push(LoadedFile {
+            name,
+            data: without_mark(&data).into(),
+        });
         Ok(())
     }
 }

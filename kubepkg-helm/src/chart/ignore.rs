@@ -30,6 +30,12 @@ impl IgnoreRules {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut rules = Self::default();
         for line in text.lines() {
+            // Go's scanner takes lines up to this length.
+            if line.len() >= 64 * 1024 {
+                return Err(ChartError::Ignore {
+                    message: "bufio.Scanner: token too long",
+                });
+            }
             rules.add(line)?;
         }
         Ok(rules)

@@ -16,7 +16,11 @@ pub(super) struct LoadedFile {
 
 impl LoadedFile {
     fn into_chart_file(self) -> ChartFile {
-        ChartFile { name: self.name, data: self.data, modified: None }
+        ChartFile {
+            name: self.name,
+            data: self.data,
+            modified: None,
+        }
     }
 }
 
@@ -26,9 +30,15 @@ pub(super) fn without_mark(data: &[u8]) -> &[u8] {
 }
 
 /// Makes the chart. `depth` counts the charts around this one.
-pub(super) fn load_files(files: Vec<LoadedFile>, limits: &ChartLimits, depth: usize) -> Result<Chart, ChartError> {
+pub(super) fn load_files(
+    files: Vec<LoadedFile>,
+    limits: &ChartLimits,
+    depth: usize,
+) -> Result<Chart, ChartError> {
     if depth > limits.max_depth {
-        return Err(ChartError::TooDeep { limit: limits.max_depth });
+        return Err(ChartError::TooDeep {
+            limit: limits.max_depth,
+        });
     }
     let mut chart = Chart::default();
     let mut metadata: Option<Metadata> = None;
@@ -48,8 +58,10 @@ pub(super) fn load_files(files: Vec<LoadedFile>, limits: &ChartLimits, depth: us
             "values.yaml" => {
                 let values = Values::from_yaml_documents(&file.data);
                 let message = |error: crate::values::ValuesError| error.to_string();
-                chart.values =
-                    Some(values.map_err(|error| ChartError::File { file: "values.yaml", message: message(error) })?);
+                chart.values = Some(values.map_err(|error| ChartError::File {
+                    file: "values.yaml",
+                    message: message(error),
+                })?);
                 chart.raw_values = Some(file.data);
             }
             "values.schema.json" => chart.schema = Some(file.data),
@@ -70,7 +82,10 @@ pub(super) fn load_files(files: Vec<LoadedFile>, limits: &ChartLimits, depth: us
             name => match name.strip_prefix("charts/") {
                 Some(inner) if extension(inner) != ".prov" => {
                     let entry = inner.split('/').next().unwrap_or(inner).to_owned();
-                    let inner = LoadedFile { name: inner.to_owned(), data: file.data };
+                    let inner = LoadedFile {
+                        name: inner.to_owned(),
+                        data: file.data,
+                    };
                     subcharts.entry(entry).or_default().push(inner);
                 }
                 _ => chart.files.push(file.into_chart_file()),
@@ -98,7 +113,9 @@ fn load_subchart(
     depth: usize,
 ) -> Result<Chart, ChartError> {
     let loaded = if extension(name) == ".tgz" {
-        let Some(archive) = files.into_iter().next() else { return Err(ChartError::EmptyArchive) };
+        let Some(archive) = files.into_iter().next() else {
+            return Err(ChartError::EmptyArchive);
+        };
         if archive.name != name {
             return Err(ChartError::SubchartArchive {
                 parent: parent.to_owned(),
@@ -106,12 +123,16 @@ fn load_subchart(
                 got: archive.name,
             });
         }
-        super::archive::read(&archive.data, limits).and_then(|files| load_files(files, limits, depth))
+        super::archive::read(&archive.data, limits)
+            .and_then(|files| load_files(files, limits, depth))
     } else {
         // A file right below charts/ has no folder to cut off: the list gets empty and has no Chart.yaml.
         let inner = |file: LoadedFile| {
             let (_, name) = file.name.split_once('/')?;
-            Some(LoadedFile { name: name.to_owned(), data: file.data })
+            Some(LoadedFile {
+                name: name.to_owned(),
+                data: file.data,
+            })
         };
         load_files(files.into_iter().filter_map(inner).collect(), limits, depth)
     };
@@ -128,7 +149,10 @@ impl Chart {
     ///
     /// # Errors
     /// As [`Chart::load_dir`], file system apart.
-    pub fn from_files<N, D>(files: impl IntoIterator<Item = (N, D)>, limits: &ChartLimits) -> Result<Self, ChartError>
+    pub fn from_files<N, D>(
+        files: impl IntoIterator<Item = (N, D)>,
+        limits: &ChartLimits,
+    ) -> Result<Self, ChartError>
     where
         N: Into<String>,
         D: AsRef<[u8]>,
@@ -138,10 +162,17 @@ impl Chart {
         for (name, data) in files {
             let size = data.as_ref().len() as u64;
             if list.len() >= limits.max_files {
-                return Err(ChartError::TooManyFiles { limit: limits.max_files });
+                return Err(ChartError::TooManyFiles {
+                    limit: limits.max_files,
+                });
             }
-            left = left.checked_sub(size).ok_or(ChartError::TooLarge { limit: limits.max_bytes })?;
-            list.push(LoadedFile { name: name.into(), data: without_mark(data.as_ref()).into() });
+            left = left.checked_sub(size).ok_or(ChartError::TooLarge {
+                limit: limits.max_bytes,
+            })?;
+            list.push(LoadedFile {
+                name: name.into(),
+                data: without_mark(data.as_ref()).into(),
+            });
         }
         load_files(list, limits, 0)
     }

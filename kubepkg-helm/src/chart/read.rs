@@ -6,7 +6,10 @@ use super::{ChartError, Lock, Metadata};
 use crate::go::decode::{GoField, GoStruct, GoType, decode_yaml};
 
 const fn text(json: &'static str) -> GoField {
-    GoField { json, ty: &GoType::Text }
+    GoField {
+        json,
+        ty: &GoType::Text,
+    }
 }
 
 static TEXTS: GoType = GoType::Slice(&GoType::Text);
@@ -26,9 +29,18 @@ static DEPENDENCY: GoType = GoType::Struct(&GoStruct {
         text("version"),
         text("repository"),
         text("condition"),
-        GoField { json: "tags", ty: &TEXTS },
-        GoField { json: "enabled", ty: &GoType::Bool },
-        GoField { json: "import-values", ty: &ANYS },
+        GoField {
+            json: "tags",
+            ty: &TEXTS,
+        },
+        GoField {
+            json: "enabled",
+            ty: &GoType::Bool,
+        },
+        GoField {
+            json: "import-values",
+            ty: &ANYS,
+        },
         text("alias"),
     ],
 });
@@ -39,20 +51,38 @@ static METADATA: GoType = GoType::Struct(&GoStruct {
     fields: &[
         text("name"),
         text("home"),
-        GoField { json: "sources", ty: &TEXTS },
+        GoField {
+            json: "sources",
+            ty: &TEXTS,
+        },
         text("version"),
         text("description"),
-        GoField { json: "keywords", ty: &TEXTS },
-        GoField { json: "maintainers", ty: &MAINTAINERS },
+        GoField {
+            json: "keywords",
+            ty: &TEXTS,
+        },
+        GoField {
+            json: "maintainers",
+            ty: &MAINTAINERS,
+        },
         text("icon"),
         text("apiVersion"),
         text("condition"),
         text("tags"),
         text("appVersion"),
-        GoField { json: "deprecated", ty: &GoType::Bool },
-        GoField { json: "annotations", ty: &TEXT_MAP },
+        GoField {
+            json: "deprecated",
+            ty: &GoType::Bool,
+        },
+        GoField {
+            json: "annotations",
+            ty: &TEXT_MAP,
+        },
         text("kubeVersion"),
-        GoField { json: "dependencies", ty: &DEPENDENCIES },
+        GoField {
+            json: "dependencies",
+            ty: &DEPENDENCIES,
+        },
         text("type"),
     ],
 });
@@ -60,9 +90,15 @@ static LOCK: GoType = GoType::Struct(&GoStruct {
     name: "Lock",
     printed: "v2.Lock",
     fields: &[
-        GoField { json: "generated", ty: &GoType::Time },
+        GoField {
+            json: "generated",
+            ty: &GoType::Time,
+        },
         text("digest"),
-        GoField { json: "dependencies", ty: &DEPENDENCIES },
+        GoField {
+            json: "dependencies",
+            ty: &DEPENDENCIES,
+        },
     ],
 });
 
@@ -81,7 +117,9 @@ impl Metadata {
     /// `requirements.yaml` of a v1 chart joins `Chart.yaml`.
     pub(crate) fn read_over(&mut self, file: &'static str, text: &[u8]) -> Result<(), ChartError> {
         let load = |message: String| ChartError::File { file, message };
-        let Some(read) = decode_yaml(text, &METADATA).map_err(load)? else { return Ok(()) };
+        let Some(read) = decode_yaml(text, &METADATA).map_err(load)? else {
+            return Ok(());
+        };
         let mut merged = serde_json::to_value(&*self).map_err(|error| load(error.to_string()))?;
         if let (Value::Object(into), Value::Object(from)) = (&mut merged, read) {
             into.extend(from);
@@ -94,7 +132,11 @@ impl Metadata {
 impl Lock {
     pub(crate) fn from_yaml(file: &'static str, text: &[u8]) -> Result<Option<Self>, ChartError> {
         let load = |message: String| ChartError::File { file, message };
-        let Some(read) = decode_yaml(text, &LOCK).map_err(load)? else { return Ok(None) };
-        serde_json::from_value(read).map(Some).map_err(|error| load(error.to_string()))
+        let Some(read) = decode_yaml(text, &LOCK).map_err(load)? else {
+            return Ok(None);
+        };
+        serde_json::from_value(read)
+            .map(Some)
+            .map_err(|error| load(error.to_string()))
     }
 }

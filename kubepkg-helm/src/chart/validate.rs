@@ -38,16 +38,25 @@ impl Metadata {
             return refuse("chart.metadata.name is required".into());
         }
         if self.name == "." || self.name == ".." {
-            return refuse(format!("chart.metadata.name {} is not allowed", quote(&self.name)));
+            return refuse(format!(
+                "chart.metadata.name {} is not allowed",
+                quote(&self.name)
+            ));
         }
         if self.name.contains('/') {
-            return refuse(format!("chart.metadata.name {} is invalid", quote(&self.name)));
+            return refuse(format!(
+                "chart.metadata.name {} is invalid",
+                quote(&self.name)
+            ));
         }
         if self.version.is_empty() {
             return refuse("chart.metadata.version is required".into());
         }
         if !version::is_version(&self.version) {
-            return refuse(format!("chart.metadata.version {} is invalid", quote(&self.version)));
+            return refuse(format!(
+                "chart.metadata.version {} is invalid",
+                quote(&self.version)
+            ));
         }
         if !matches!(self.chart_type.as_str(), "" | "application" | "library") {
             return refuse("chart.metadata.type must be application or library".into());
@@ -66,9 +75,16 @@ impl Metadata {
                 return refuse("dependencies must not contain empty or null nodes".into());
             };
             dependency.validate()?;
-            let key = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
+            let key = if dependency.alias.is_empty() {
+                &dependency.name
+            } else {
+                &dependency.alias
+            };
             if !seen.insert(key.clone()) {
-                return refuse(format!("more than one dependency with name or alias {}", quote(key)));
+                return refuse(format!(
+                    "more than one dependency with name or alias {}",
+                    quote(key)
+                ));
             }
         }
         Ok(())
@@ -79,13 +95,23 @@ static ALIAS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("^[a-zA-Z0-9
 
 impl Dependency {
     fn validate(&mut self) -> Result<(), ChartError> {
-        for text in [&mut self.name, &mut self.version, &mut self.repository, &mut self.condition] {
+        for text in [
+            &mut self.name,
+            &mut self.version,
+            &mut self.repository,
+            &mut self.condition,
+        ] {
             sanitize(text);
         }
         self.tags.iter_mut().for_each(sanitize);
-        let legal = ALIAS.as_ref().is_some_and(|alias| alias.is_match(&self.alias));
+        let legal = ALIAS
+            .as_ref()
+            .is_some_and(|alias| alias.is_match(&self.alias));
         if !self.alias.is_empty() && !legal {
-            let message = format!("dependency {} has disallowed characters in the alias", quote(&self.name));
+            let message = format!(
+                "dependency {} has disallowed characters in the alias",
+                quote(&self.name)
+            );
             return Err(ChartError::Validation { message });
         }
         Ok(())
@@ -99,6 +125,12 @@ fn sanitize(text: &mut String) {
     }
     *text = text
         .chars()
-        .filter_map(|c| if is_space(c) { Some(' ') } else { Some(c).filter(|c| is_print(*c)) })
+        .filter_map(|c| {
+            if is_space(c) {
+                Some(' ')
+            } else {
+                Some(c).filter(|c| is_print(*c))
+            }
+        })
         .collect();
 }

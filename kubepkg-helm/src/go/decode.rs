@@ -66,15 +66,32 @@ impl fmt::Display for GoType {
 /// # Errors
 /// The whole text of `yaml.Unmarshal`'s error.
 pub(crate) fn decode_yaml(text: &[u8], ty: &GoType) -> Result<Option<Value>, String> {
-    let value = kubepkg_yaml::load(text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
-    decode(&value, ty).map_err(|error| format!("error unmarshaling JSON: while decoding JSON: {error}"))
+    decode(&load(text)?, ty)
 }
 
-fn decode(value: &Value, ty: &GoType) -> Result<Option<Value>, String> {
-    let mut decoder = Decoder { owner: None, path: Vec::new(), first_error: None };
+/// The document as JSON, whole numbers whole.
+///
+/// # Errors
+/// As [`decode_yaml`].
+pub(crate) fn load(text: &[u8]) -> Result<Value, String> {
+    kubepkg_yaml::load(text).map_err(|error| format!("error converting YAML to JSON: {error}"))
+}
+
+/// As [`decode_yaml`], from the document as JSON.
+///
+/// # Errors
+/// As [`decode_yaml`].
+pub(crate) fn decode(value: &Value, ty: &GoType) -> Result<Option<Value>, String> {
+    let mut decoder = Decoder {
+        owner: None,
+        path: Vec::new(),
+        first_error: None,
+    };
     let read = decoder.value(value, ty);
     match decoder.first_error {
-        Some(error) => Err(error),
+        Some(error) => Err(format!(
+            "error unmarshaling JSON: while decoding JSON: {error}"
+        )),
         None => Ok(read),
     }
 }
@@ -90,7 +107,9 @@ impl Decoder {
         match (value, ty) {
             (Value::Null, _) => None,
             (_, GoType::Pointer(to)) => self.value(value, to),
-            (_, GoType::Any) | (Value::String(_), GoType::Text) | (Value::Bool(_), GoType::Bool) => Some(value.clone()),
+            (_, GoType::Any)
+            | (Value::String(_), GoType::Text)
+            | (Value::Bool(_), GoType::Bool) => Some(value.clone()),
             (Value::Bool(yes), GoType::Text) => Some(Value::String(yes.to_string())),
             (Value::Number(number), GoType::Text) => Some(Value::String(number_text(number))),
             (Value::String(time), GoType::Time) => match super::text::check_time(time) {
@@ -98,12 +117,20 @@ impl Decoder {
                 Err(error) => self.fail(error),
             },
             (_, GoType::Time) => self.fail("Time.UnmarshalJSON: input is not a JSON string".into()),
-            (Value::Array(items), GoType::Slice(of)) => {
-                Some(items.iter().map(|item| self.value(item, of).unwrap_or_else(|| zero(of))).collect())
-            }
+            (Value::Array(items), GoType::Slice(of)) => Some(
+                items
+                    .iter()
+                    .map(|item| self.value(item, of).unwrap_or_else(|| zero(of)))
+                    .collect(),
+            ),
             (Value::Object(map), GoType::Map(of)) => Some(Value::Object(
                 map.iter()
-                    .map(|(key, item)| (key.clone(), self.value(item, of).unwrap_or_else(|| zero(of))))
+                    .map(|(key, item)| {
+                        (
+                            key.clone(),
+                            self.value(item, of).unwrap_or_else(|| zero(of)),
+                        )
+                    })
                     .collect(),
             )),
             (Value::Object(map), GoType::Struct(of)) => Some(Value::Object(self.object(map, of))),
@@ -116,7 +143,9 @@ impl Decoder {
         let outer = self.owner.replace(of.name);
         for (key, item) in map {
             let folded = fold(key);
-            let Some(field) = of.fields.iter().find(|field| fold(field.json) == folded) else { continue };
+            let Some(field) = of.fields.iter().find(|field| fold(field.json) == folded) else {
+                continue;
+            };
             self.path.push(field.json);
             if let Some(item) = self.value(item, field.ty) {
                 read.insert(field.json.to_owned(), item);
@@ -140,7 +169,9 @@ impl Decoder {
             Some(owner) => format!("struct field {owner}.{}", self.path.join(".")),
             None => "value".into(),
         };
-        self.fail(format!("json: cannot unmarshal {found} into Go {place} of type {ty}"))
+        self.fail(format!(
+            "json: cannot unmarshal {found} into Go {place} of type {ty}"
+        ))
     }
 
     fn fail(&mut self, error: String) -> Option<Value> {
@@ -172,7 +203,10 @@ fn fold(name: &str) -> String {
 /// A number where a text is wanted: integers in full, floats in 32 bits, shortest, `%g`.
 fn number_text(number: &serde_json::Number) -> String {
     if number.is_f64() {
-        #[expect(clippy::cast_possible_truncation, reason = "Go formats these with 32 bits")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "Go formats these with 32 bits"
+        )]
         let short = number.as_f64().unwrap_or_default() as f32;
         super::text::float_g(&format!("{short:e}"))
     } else {
@@ -199,7 +233,12 @@ mod tests {
     #[test]
     fn floats_become_texts_of_32_bit_precision() {
         // From the corpus of Chart.yaml texts: what Helm 4.3.1 makes of these numbers.
-        for (number, text) in [("1.10", "1.1"), ("1e3", "1000.0"), ("1.123456789", "1.1234568"), ("1e6", "1e+06")] {
+        for (number, text) in [
+            ("1.10", "1.1"),
+            ("1e3", "1000.0"),
+            ("1.123456789", "1.1234568"),
+            ("1e6", "1e+06"),
+        ] {
             let number: serde_json::Number = serde_json::from_str(number).unwrap();
             let wanted = text.strip_suffix(".0").unwrap_or(text);
             assert_eq!(number_text(&number), wanted);

@@ -20,6 +20,34 @@ pub fn to_go_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_jso
     Ok(out)
 }
 
+/// Go names the first character that does not fit and what it looked for; the place comes from Rust's error.
+pub(crate) fn syntax_error(text: &[u8], error: &serde_json::Error) -> String {
+    let line = text
+        .split(|byte| *byte == b'\n')
+        .nth(error.line().saturating_sub(1))
+        .unwrap_or_default();
+    let at = error.column().saturating_sub(1);
+    let found = String::from_utf8_lossy(line.get(at..).unwrap_or_default())
+        .chars()
+        .next();
+    let message = error.to_string();
+    let wanted = if message.starts_with("expected `:`") {
+        "after object key"
+    } else if message.starts_with("expected `,` or `}`") {
+        "after object key:value pair"
+    } else if message.starts_with("expected `,` or `]`") {
+        "after array element"
+    } else if message.starts_with("key must be a string") || message.starts_with("trailing comma") {
+        "looking for beginning of object key string"
+    } else {
+        "looking for beginning of value"
+    };
+    match found {
+        Some(found) => format!("invalid character '{found}' {wanted}"),
+        None => "unexpected EOF".into(),
+    }
+}
+
 struct GoFormatter(CompactFormatter);
 
 impl Formatter for GoFormatter {

@@ -45,7 +45,7 @@ pub(crate) fn float_json(number: f64) -> String {
     format!("{sign}{}e{mark}{:02}", pointed(&digits), exponent.abs()).replace("e-0", "e-")
 }
 
-fn parts(scientific: &str) -> (&'static str, String, i32) {
+pub(crate) fn parts(scientific: &str) -> (&'static str, String, i32) {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let sign = if mantissa.starts_with('-') { "-" } else { "" };
     let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
@@ -62,7 +62,7 @@ fn pointed(digits: &str) -> String {
 }
 
 /// Digits with the decimal point that puts the first of them at `10^exponent`.
-fn plain(digits: &str, exponent: i32) -> String {
+pub(crate) fn plain(digits: &str, exponent: i32) -> String {
     let Ok(whole) = usize::try_from(exponent) else {
         let zeros = usize::try_from(-exponent - 1).unwrap_or(0);
         return format!("0.{}{digits}", "0".repeat(zeros));

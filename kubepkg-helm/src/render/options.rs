@@ -57,12 +57,7 @@ pub struct RenderLimits {
 impl Default for RenderLimits {
     /// Fifty million steps, 64 MiB, one minute, 20,000 documents: ten times what the largest public charts take.
     fn default() -> Self {
-        Self {
-            steps: 50_000_000,
-            output_bytes: 64 << 20,
-            wall_time: Some(std::time::Duration::from_secs(60)),
-            documents: 20_000,
-        }
+        DEFAULT_LIMITS.clone()
     }
 }
 
@@ -118,4 +113,32 @@ pub struct RenderOptions<'a> {
     pub seed: Option<u64>,
     /// Limits; the default ones when `None`.
     pub limits: Option<&'a RenderLimits>,
+}
+
+static DEFAULT_LIMITS: RenderLimits = RenderLimits {
+    steps: 50_000_000,
+    output_bytes: 64 << 20,
+    wall_time: Some(std::time::Duration::from_secs(60)),
+    documents: 20_000,
+};
+
+impl<'a> RenderOptions<'a> {
+    pub(super) fn limits(&self) -> &'a RenderLimits {
+        self.limits.unwrap_or(&DEFAULT_LIMITS)
+    }
+}
+
+impl std::fmt::Debug for RenderOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RenderOptions")
+            .field("lookup", &self.lookup.is_some())
+            .field("lint", &self.lint)
+            .field("skip_schema", &self.skip_schema)
+            .field("sub_notes", &self.sub_notes)
+            .field("include_crds", &self.include_crds)
+            .field("now", &self.now)
+            .field("seed", &self.seed)
+            .field("limits", &self.limits)
+            .finish()
+    }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::chart::{Chart, CrdFile};
 use crate::hook::Hook;
+use crate::manifest::Manifest;
 use crate::values::Values;
 
 /// The outcome of a rendering.
@@ -48,4 +49,23 @@ pub struct RenderedObject {
     pub value: Value,
     /// The document's text.
     pub text: String,
+}
+
+impl RenderedObject {
+    pub(super) fn new(chart: String, manifest: Manifest) -> Self {
+        Self {
+            chart,
+            template: manifest.path,
+            line: manifest.line,
+            api_version: manifest.head.api_version,
+            kind: manifest.head.kind,
+            name: manifest
+                .head
+                .metadata
+                .map(|metadata| metadata.name)
+                .unwrap_or_default(),
+            value: manifest.value,
+            text: manifest.content,
+        }
+    }
 }

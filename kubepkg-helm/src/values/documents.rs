@@ -13,8 +13,14 @@ impl Values {
     pub fn from_yaml_documents(text: &[u8]) -> Result<Self, ValuesError> {
         let mut values = Map::new();
         for document in documents(text)? {
-            let read = decode_map(&document).map_err(|message| ValuesError::Document { message })?;
-            merge_maps(&mut values, read.into_iter().map(|(key, value)| (key, floats(value))).collect());
+            let read =
+                decode_map(&document).map_err(|message| ValuesError::Document { message })?;
+            merge_maps(
+                &mut values,
+                read.into_iter()
+                    .map(|(key, value)| (key, floats(value)))
+                    .collect(),
+            );
         }
         Ok(Self(values))
     }
@@ -24,14 +30,19 @@ impl Values {
 fn documents(text: &[u8]) -> Result<Vec<Vec<u8>>, ValuesError> {
     let mut found = Vec::new();
     let mut document = Vec::new();
-    let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
+    let lines = text
+        .strip_suffix(b"\n")
+        .unwrap_or(text)
+        .split(|byte| *byte == b'\n');
     for line in lines.take(if text.is_empty() { 0 } else { usize::MAX }) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if let Some(behind) = line.strip_prefix(b"---") {
             let behind = String::from_utf8_lossy(behind);
             let behind = behind.trim();
             if !behind.is_empty() && !behind.starts_with('#') {
-                return Err(ValuesError::Separator { found: behind.to_owned() });
+                return Err(ValuesError::Separator {
+                    found: behind.to_owned(),
+                });
             }
             if !document.is_empty() {
                 found.push(std::mem::take(&mut document));

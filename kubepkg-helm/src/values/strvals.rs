@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::tree::{Table, Tree, empty, to_values};
 use super::{Values, floats};
+use crate::go::json::syntax_error;
 use crate::go::text::{is_print, is_space, quote};
 
 const MAX_INDEX: i64 = 65_536;
@@ -123,11 +124,11 @@ pub(super) fn recover<T>(parsed: Parsed<T>) -> Parsed<T> {
     })
 }
 
+/// A fault of an index. The end of the input stays the end: it is no fault to Helm.
 pub(super) fn at_index(stop: Stop) -> Stop {
     match stop {
-        Stop::End => Stop::Fault("error parsing index: EOF".into()),
         Stop::Fault(message) => Stop::Fault(format!("error parsing index: {message}")),
-        panic @ Stop::Panic(_) => panic,
+        other => other,
     }
 }
 
@@ -523,7 +524,7 @@ fn first_json(text: &str) -> Result<(Value, usize), String> {
     let mut values = serde_json::Deserializer::from_str(looked_at).into_iter::<Value>();
     match values.next() {
         Some(Ok(value)) => Ok((value, values.byte_offset())),
-        Some(Err(error)) => Err(error.to_string()),
+        Some(Err(error)) => Err(syntax_error(looked_at.as_bytes(), &error)),
         None => Err("EOF".into()),
     }
 }

@@ -7,4 +7,9 @@
 )]
 //! The Helm SDK from outside.
 
+#[cfg(feature = "cluster")]
 mod cluster;
+mod misc;
+mod schema;
+mod templates;
+mod vectors;

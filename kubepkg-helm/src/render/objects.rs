@@ -1,0 +1,450 @@
+//! The objects that a template finds in its dot: `.Values`, `.Chart`, `.Release`, `.Capabilities`,
+//! `.Template` and `.Subcharts`, with the Go types and methods that Helm gives them.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use kubepkg_gotemplate::gotype::{self, ANY, BOOL, IO_WRITER, Kind, STRING, Type};
+use kubepkg_gotemplate::{
+    Context, Entries, Field, FuncError, FuncResult, GoString, List, Map, Method, Object, Signature,
+    Value,
+};
+
+use super::{ReleaseFacts, yaml_of};
+use crate::capabilities::{Capabilities, HelmVersion, KubeVersion};
+use crate::chart::{Dependency, Metadata};
+use crate::go::text::quote;
+use crate::values::{Table, Tree};
+
+/// `common.Values`
+pub(super) static VALUES: Type = Type::defined("common.Values", &gotype::MAP_ANY, VALUES_METHODS);
+
+static VALUES_METHODS: &[Method] = &[
+    Method {
+        name: "YAML",
+        signature: Signature::new(&[], &STRING),
+        call: values_yaml,
+    },
+    Method {
+        name: "Table",
+        signature: Signature::new(&[&STRING], &VALUES),
+        call: values_table,
+    },
+    Method {
+        name: "AsMap",
+        signature: Signature::new(&[], &gotype::MAP_ANY),
+        call: values_as_map,
+    },
+    Method {
+        name: "Encode",
+        signature: Signature::new(&[&IO_WRITER], &ANY),
+        call: values_encode,
+    },
+    Method {
+        name: "PathValue",
+        signature: Signature::new(&[&STRING], &ANY),
+        call: values_path_value,
+    },
+];
+
+fn map_of(receiver: &Value) -> Result<&Map, FuncError> {
+    receiver.as_map().ok_or_else(|| FuncError::new("not a map"))
+}
+
+fn text_of(arguments: &[Value]) -> Result<String, FuncError> {
+    let text = arguments.first().and_then(Value::as_string);
+    text.map(|text| text.to_str_lossy().into_owned())
+        .ok_or_else(|| FuncError::new("expected string"))
+}
+
+fn values_yaml(_: &mut Context<'_>, receiver: &Value, _: &[Value]) -> FuncResult {
+    let json = receiver
+        .to_json()
+        .map_err(|error| FuncError::new(error.to_string()))?;
+    yaml_of(&json)
+        .map(Value::string)
+        .map_err(FuncError::Message)
+}
+
+fn values_encode(_: &mut Context<'_>, _: &Value, _: &[Value]) -> FuncResult {
+    Err(FuncError::new("no template value is an io.Writer"))
+}
+
+fn values_as_map(_: &mut Context<'_>, receiver: &Value, _: &[Value]) -> FuncResult {
+    let map = map_of(receiver)?;
+    Ok(Value::Map(if map.is_empty() {
+        Map::default()
+    } else {
+        map.with_type(&gotype::MAP_ANY)
+    }))
+}
+
+/// The map at a dotted path; the error is the part that is no map.
+pub(super) fn table(map: &Map, path: &str) -> Result<Map, String> {
+    let mut at = map.clone();
+    for part in path.split('.') {
+        match at.get(part.as_bytes()) {
+            Some(Value::Map(inner)) => at = inner,
+            _ => return Err(format!("{} is not a table", quote(part))),
+        }
+    }
+    Ok(at.with_type(&VALUES))
+}
+
+fn values_table(_: &mut Context<'_>, receiver: &Value, arguments: &[Value]) -> FuncResult {
+    table(map_of(receiver)?, &text_of(arguments)?)
+        .map(Value::Map)
+        .map_err(FuncError::Message)
+}
+
+fn values_path_value(_: &mut Context<'_>, receiver: &Value, arguments: &[Value]) -> FuncResult {
+    let path = text_of(arguments)?;
+    if path.is_empty() {
+        return Err(FuncError::new("YAML path cannot be empty"));
+    }
+    let (tables, key) = path
+        .rsplit_once('.')
+        .map_or((None, path.as_str()), |(tables, key)| (Some(tables), key));
+    let map = map_of(receiver)?;
+    let found = match tables {
+        Some(tables) => table(map, tables).ok(),
+        None => Some(map.clone()),
+    };
+    // Only plain maps are tables here: a value of the type common.Values is handed out.
+    let is_table =
+        |value: &Value| matches!(value, Value::Map(inner) if inner.go_type().is(&gotype::MAP_ANY));
+    let value = found
+        .and_then(|map| map.get(key.as_bytes()))
+        .filter(|value| !is_table(value));
+    value.ok_or_else(|| FuncError::new(format!("{} is not a value", quote(key))))
+}
+
+/// Values as template values; maps that are shared stay shared.
+pub(super) fn values_of(table: &Table) -> Map {
+    Sharing {
+        seen: BTreeMap::new(),
+    }
+    .map(table)
+    .with_type(&VALUES)
+}
+
+struct Sharing {
+    seen: BTreeMap<usize, Map>,
+}
+
+impl Sharing {
+    fn map(&mut self, table: &Table) -> Map {
+        let address = Rc::as_ptr(table) as usize;
+        if let Some(map) = self.seen.get(&address) {
+            return map.clone();
+        }
+        let entries: Entries = table
+            .borrow()
+            .iter()
+            .map(|(key, value)| (GoString::from(key.as_str()), self.value(value)))
+            .collect();
+        let map = Map::from_entries(&gotype::MAP_ANY, entries);
+        self.seen.insert(address, map.clone());
+        map
+    }
+
+    fn value(&mut self, tree: &Tree) -> Value {
+        match tree {
+            Tree::Null => Value::Nil,
+            Tree::Bool(yes) => Value::Bool(*yes),
+            Tree::Int(whole) => Value::int64(*whole),
+            Tree::Float(float) => Value::float64(*float),
+            Tree::Text(text) => Value::string(text.as_str()),
+            Tree::List(items) => Value::list(items.iter().map(|item| self.value(item)).collect()),
+            Tree::Map(table) => Value::Map(self.map(table)),
+        }
+    }
+}
+
+/// `.Release`
+pub(super) fn release(facts: &ReleaseFacts) -> Value {
+    Value::map([
+        ("Name", Value::string(facts.name.as_str())),
+        ("Namespace", Value::string(facts.namespace.as_str())),
+        ("IsUpgrade", Value::Bool(facts.is_upgrade)),
+        ("IsInstall", Value::Bool(facts.is_install)),
+        ("Revision", Value::int(i64::from(facts.revision))),
+        ("Service", Value::string("Helm")),
+    ])
+}
+
+/// `.Template`
+pub(super) fn template(name: &str, base_path: &str) -> Value {
+    let map = Map::typed(&VALUES);
+    map.insert("Name".into(), Value::string(name));
+    map.insert("BasePath".into(), Value::string(base_path));
+    Value::Map(map)
+}
+
+fn texts(list: &[String]) -> Value {
+    Value::list(
+        list.iter()
+            .map(|text| Value::string(text.as_str()))
+            .collect(),
+    )
+}
+
+/// `.Chart`: the metadata under Go's field names.
+pub(super) fn chart(metadata: &Metadata, is_root: bool) -> Value {
+    let text = |text: &String| Value::string(text.as_str());
+    let annotations = if metadata.annotations.is_empty() {
+        Map::nil(&gotype::MAP_STRING)
+    } else {
+        let entries = metadata
+            .annotations
+            .iter()
+            .map(|(key, value)| (GoString::from(key.as_str()), text(value)));
+        Map::from_entries(&gotype::MAP_STRING, entries.collect())
+    };
+    let maintainers = metadata.maintainers.iter().flatten().map(|maintainer| {
+        Value::map([
+            ("Name", text(&maintainer.name)),
+            ("Email", text(&maintainer.email)),
+            ("URL", text(&maintainer.url)),
+        ])
+    });
+    Value::map([
+        ("Name", text(&metadata.name)),
+        ("Home", text(&metadata.home)),
+        ("Sources", texts(&metadata.sources)),
+        ("Version", text(&metadata.version)),
+        ("Description", text(&metadata.description)),
+        ("Keywords", texts(&metadata.keywords)),
+        ("Maintainers", Value::list(maintainers.collect())),
+        ("Icon", text(&metadata.icon)),
+        ("APIVersion", text(&metadata.api_version)),
+        ("Condition", text(&metadata.condition)),
+        ("Tags", text(&metadata.tags)),
+        ("AppVersion", text(&metadata.app_version)),
+        ("Deprecated", Value::Bool(metadata.deprecated)),
+        ("Annotations", Value::Map(annotations)),
+        ("KubeVersion", text(&metadata.kube_version)),
+        (
+            "Dependencies",
+            Value::list(
+                metadata
+                    .dependencies
+                    .iter()
+                    .flatten()
+                    .map(dependency)
+                    .collect(),
+            ),
+        ),
+        ("Type", text(&metadata.chart_type)),
+        ("IsRoot", Value::Bool(is_root)),
+    ])
+}
+
+fn dependency(dependency: &Dependency) -> Value {
+    let text = |text: &String| Value::string(text.as_str());
+    let imports = dependency.import_values.iter().map(|import| {
+        let plain = Value::from(import);
+        match plain {
+            Value::Map(map) => Value::Map(map.with_type(&gotype::MAP_STRING)),
+            other => other,
+        }
+    });
+    Value::map([
+        ("Name", text(&dependency.name)),
+        ("Version", text(&dependency.version)),
+        ("Repository", text(&dependency.repository)),
+        ("Condition", text(&dependency.condition)),
+        ("Tags", texts(&dependency.tags)),
+        ("Enabled", Value::Bool(dependency.enabled)),
+        ("ImportValues", Value::list(imports.collect())),
+        ("Alias", text(&dependency.alias)),
+    ])
+}
+
+/// `.Capabilities`
+pub(super) fn capabilities(capabilities: &Capabilities) -> Value {
+    Value::object(CapabilitiesObject(capabilities.clone()))
+}
+
+static VERSION_SET: Type = Type::defined(
+    "common.VersionSet",
+    &gotype::SLICE_STRING,
+    &[Method {
+        name: "Has",
+        signature: Signature::new(&[&STRING], &BOOL),
+        call: version_set_has,
+    }],
+);
+static CAPABILITIES: Type = Type::basic("common.Capabilities", Kind::Struct);
+static CAPABILITIES_POINTER: Type = Type {
+    methods: &[Method {
+        name: "Copy",
+        signature: Signature::new(&[], &CAPABILITIES_POINTER),
+        call: |_, receiver, _| Ok(receiver.clone()),
+    }],
+    ..Type::composite("*common.Capabilities", Kind::Pointer, &CAPABILITIES)
+};
+static KUBE_VERSION: Type = Type {
+    methods: &[
+        Method {
+            name: "String",
+            signature: Signature::new(&[], &STRING),
+            call: kube_version_string,
+        },
+        Method {
+            name: "GitVersion",
+            signature: Signature::new(&[], &STRING),
+            call: kube_version_git,
+        },
+    ],
+    ..Type::basic("common.KubeVersion", Kind::Struct)
+};
+static BUILD_INFO: Type = Type::basic("version.BuildInfo", Kind::Struct);
+
+fn version_set_has(context: &mut Context<'_>, receiver: &Value, arguments: &[Value]) -> FuncResult {
+    let wanted = arguments.first().and_then(Value::as_string);
+    let versions = receiver.as_list().map(List::items).unwrap_or_default();
+    context.charge(versions.len() as u64 / 10)?;
+    Ok(Value::Bool(
+        versions.iter().any(|version| version.as_string() == wanted),
+    ))
+}
+
+struct CapabilitiesObject(Capabilities);
+
+impl Object for CapabilitiesObject {
+    fn go_type(&self) -> &'static Type {
+        &CAPABILITIES_POINTER
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        let (_, value) = self
+            .fields()
+            .into_iter()
+            .find(|(field, _)| *field == name)?;
+        Some(Field::Value(value))
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        let versions = self
+            .0
+            .api_versions
+            .iter()
+            .map(|version| Value::string(version.as_str()))
+            .collect();
+        vec![
+            (
+                "KubeVersion",
+                Value::object(KubeVersionObject(self.0.kube_version.clone())),
+            ),
+            (
+                "APIVersions",
+                Value::List(List::typed(&VERSION_SET, versions)),
+            ),
+            (
+                "HelmVersion",
+                Value::object(BuildInfoObject(self.0.helm_version.clone())),
+            ),
+        ]
+    }
+}
+
+struct KubeVersionObject(KubeVersion);
+
+impl Object for KubeVersionObject {
+    fn go_type(&self) -> &'static Type {
+        &KUBE_VERSION
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        if name == "normalizedVersion" {
+            return Some(Field::Unexported);
+        }
+        let (_, value) = self
+            .fields()
+            .into_iter()
+            .find(|(field, _)| *field == name)?;
+        Some(Field::Value(value))
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("Version", Value::string(self.0.version.as_str())),
+            ("Major", Value::string(self.0.major.as_str())),
+            ("Minor", Value::string(self.0.minor.as_str())),
+        ]
+    }
+
+    fn text(&self) -> Option<GoString> {
+        Some(GoString::from(self.0.normalized.as_str()))
+    }
+}
+
+fn kube_version_string(_: &mut Context<'_>, receiver: &Value, _: &[Value]) -> FuncResult {
+    let version = receiver.as_object::<KubeVersionObject>();
+    Ok(Value::string(
+        version
+            .map(|version| version.0.normalized.as_str())
+            .unwrap_or_default(),
+    ))
+}
+
+fn kube_version_git(_: &mut Context<'_>, receiver: &Value, _: &[Value]) -> FuncResult {
+    let version = receiver.as_object::<KubeVersionObject>();
+    Ok(Value::string(
+        version
+            .map(|version| version.0.version.as_str())
+            .unwrap_or_default(),
+    ))
+}
+
+struct BuildInfoObject(HelmVersion);
+
+impl Object for BuildInfoObject {
+    fn go_type(&self) -> &'static Type {
+        &BUILD_INFO
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        let (_, value) = self
+            .fields()
+            .into_iter()
+            .find(|(field, _)| *field == name)?;
+        Some(Field::Value(value))
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("Version", Value::string(self.0.version.as_str())),
+            ("GitCommit", Value::string(self.0.git_commit.as_str())),
+            (
+                "GitTreeState",
+                Value::string(self.0.git_tree_state.as_str()),
+            ),
+            ("GoVersion", Value::string(self.0.go_version.as_str())),
+            (
+                "KubeClientVersion",
+                Value::string(self.0.kube_client_version.as_str()),
+            ),
+        ]
+    }
+
+    fn json(&self) -> Option<String> {
+        let mut map = serde_json::Map::new();
+        for (key, text) in [
+            ("version", &self.0.version),
+            ("git_commit", &self.0.git_commit),
+            ("git_tree_state", &self.0.git_tree_state),
+            ("go_version", &self.0.go_version),
+        ] {
+            if !text.is_empty() {
+                map.insert(key.to_owned(), text.as_str().into());
+            }
+        }
+        map.insert(
+            "kube_client_version".to_owned(),
+            self.0.kube_client_version.as_str().into(),
+        );
+        Some(serde_json::Value::Object(map).to_string())
+    }
+}

@@ -1,0 +1,176 @@
+//! `values.schema.json`: whether a chart's values are what the chart asks for, in Helm's words.
+//!
+//! Every chart of the tree that has a schema is asked about its own part of the values. References are resolved
+//! inside the schema only: `urn:` references are taken as "anything" as Helm does, `http:` and `https:` ones are
+//! refused, because rendering never reaches the network (Helm would fetch them).
+
+mod message;
+
+use std::error::Error;
+
+use boon::{CompileError, Compiler, Schemas, SchemeUrlLoader, UrlLoader};
+use serde_json::Value;
+
+use crate::chart::Chart;
+use crate::go::json::syntax_error;
+use crate::go::text::quote;
+use crate::values::{Values, short};
+
+/// Where a chart's schema stands, as the messages name it.
+const LOCATION: &str = "file:///values.schema.json";
+
+/// Checks the values of a chart and of its subcharts.
+///
+/// # Errors
+/// One block for each chart that complains: its name, then what is wrong, a line each.
+pub(crate) fn validate(
+    chart: &Chart,
+    values: &serde_json::Map<String, Value>,
+) -> Result<(), String> {
+    let mut complaints = String::new();
+    if let Some(schema) = &chart.schema
+        && let Err(complaint) = validate_one(schema, values)
+    {
+        complaints.push_str(chart.name());
+        complaints.push_str(":\n");
+        complaints.push_str(&complaint);
+    }
+    for subchart in &chart.dependencies {
+        let name = subchart.name();
+        match values.get(name) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(values)) => {
+                if let Err(complaint) = validate(subchart, values) {
+                    complaints.push_str(&complaint);
+                }
+            }
+            Some(other) => {
+                let kind = match other {
+                    Value::Bool(_) => "bool",
+                    Value::Number(number) if number.is_f64() => "float64",
+                    Value::Number(_) => "int64",
+                    Value::String(_) => "string",
+                    _ => "[]interface {}",
+                };
+                complaints.push_str(&format!(
+                    "{name}:\ninvalid type for values: expected object (map), got {kind}\n"
+                ));
+            }
+        }
+    }
+    if complaints.is_empty() {
+        Ok(())
+    } else {
+        Err(complaints)
+    }
+}
+
+/// Checks the coalesced values of a chart tree against the schemas of its charts.
+///
+/// # Errors
+/// One block for each chart that complains: its name, then what is wrong, a line each.
+pub fn validate_values(chart: &Chart, values: &Values) -> Result<(), String> {
+    validate(chart, values.as_map())
+}
+
+/// Checks values against the text of one schema.
+///
+/// # Errors
+/// What is wrong with the values (ending in a line end) or with the schema.
+pub fn validate_against_schema(schema: &[u8], values: &Values) -> Result<(), String> {
+    validate_one(schema, values.as_map())
+}
+
+fn validate_one(schema: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {
+    let schema = read(schema)?;
+    let mut compiler = Compiler::new();
+    let mut loaders = SchemeUrlLoader::new();
+    loaders.register("urn", Box::new(Anything));
+    compiler.use_loader(Box::new(loaders));
+    message::use_go_formats(&mut compiler);
+    let failed = |error: CompileError| compile_message(&error);
+    compiler.add_resource(LOCATION, schema).map_err(failed)?;
+    let mut schemas = Schemas::new();
+    let compiled = compiler.compile(LOCATION, &mut schemas).map_err(failed)?;
+    let instance = short(&Value::Object(values.clone()));
+    schemas.validate(&instance, compiled).map_err(|error| {
+        let text = message::of(&error);
+        let text = text
+            .strip_prefix(&format!(
+                "jsonschema validation failed with '{LOCATION}#'\n"
+            ))
+            .unwrap_or(&text);
+        format!("{text}\n")
+    })
+}
+
+/// A reference that nobody resolves but that Helm accepts.
+struct Anything;
+
+impl UrlLoader for Anything {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
+        Ok(Value::Bool(true))
+    }
+}
+
+/// The schema as JSON, or Go's words for what is none.
+fn read(schema: &[u8]) -> Result<Value, String> {
+    let mut values = serde_json::Deserializer::from_slice(schema).into_iter::<Value>();
+    match values.next() {
+        None => Err("EOF".into()),
+        Some(Err(error)) => Err(syntax_error(schema, &error)),
+        Some(Ok(value)) => {
+            let rest = schema.get(values.byte_offset()..).unwrap_or_default();
+            if rest.iter().all(u8::is_ascii_whitespace) {
+                Ok(value)
+            } else {
+                Err("invalid character after top-level value".into())
+            }
+        }
+    }
+}
+
+fn compile_message(error: &CompileError) -> String {
+    let hash = |url: &str| {
+        if url.contains('#') {
+            url.to_owned()
+        } else {
+            format!("{url}#")
+        }
+    };
+    match error {
+        CompileError::ValidationError { url, src } => {
+            format!(
+                "{} is not valid against metaschema: {}",
+                quote(&hash(url)),
+                message::of(src)
+            )
+        }
+        CompileError::JsonPointerNotFound(url) => {
+            format!("json-pointer in {} not found", quote(url))
+        }
+        CompileError::InvalidJsonPointer(url) => format!("invalid json-pointer {}", quote(url)),
+        CompileError::AnchorNotFound { url, reference } => {
+            format!(
+                "anchor in {} not found in schema {}",
+                quote(reference),
+                quote(url)
+            )
+        }
+        CompileError::UnsupportedUrlScheme { url } => {
+            format!("no URLLoader registered for {}", quote(url))
+        }
+        CompileError::LoadUrlError { url, src } => format!("failing loading {}: {src}", quote(url)),
+        CompileError::ParseUrlError { url, src } => {
+            format!("error in parsing {}: {src}", quote(url))
+        }
+        CompileError::InvalidMetaSchemaUrl { url, src } => {
+            format!("invalid $schema in {}: {src}", quote(url))
+        }
+        CompileError::UnsupportedDraft { url } => format!("draft {} is not supported", quote(url)),
+        CompileError::MetaSchemaCycle { url } => {
+            format!("cycle in resolving $schema in {}", quote(url))
+        }
+        other => other.to_string(),
+    }
+}

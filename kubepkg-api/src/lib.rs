@@ -35,6 +35,8 @@ pub use component::{
     ChartRef, Component, HealthCheckExpr, Install, InstallPhase, ONE_CHART_RULE, ReadyWhen,
     TREE_ONLY_RULE, UpgradeCrds, WaitStrategy,
 };
+pub use kubepkg_resolve::{Constraint, UNVERSIONED, Version};
+
 pub use desired::{Desired, set_change, spec_digest, values_digest};
 pub use digest::{Digest, InvalidDigest};
 pub use duration::{GoDuration, InvalidDuration, POSITIVE_DURATION_RULE};
@@ -65,5 +67,5 @@ pub use schema::Rule;
 pub use source::{
     DEFAULT_VARIANT, InvalidRequirement, Library, ONE_REQUIREMENT_RULE, PackageSource,
     PackageSourceSpec, PackageSourceStatus, Permissions, PolicyRule, Required, Requirement,
-    Rollback, SHAPED_MEMBER_RULE, SOURCE_REF_RULE, SourceKind, SourceRef, UNVERSIONED, Variant,
+    Rollback, SHAPED_MEMBER_RULE, SOURCE_REF_RULE, SourceKind, SourceRef, Variant,
 };

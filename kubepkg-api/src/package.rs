@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kubepkg_resolve::{Constraint, ConstraintError, SatisfiesError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -186,6 +187,27 @@ pub struct Retry {
 }
 
 impl PackageSpec {
+    /// What the installed version must satisfy; `None` when any version will do.
+    ///
+    /// # Errors
+    /// [`ConstraintError`] when the text is no constraint.
+    pub fn constraint(&self) -> Result<Option<Constraint>, ConstraintError> {
+        let text = self.version.trim();
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            Constraint::parse(text).map(Some)
+        }
+    }
+
+    /// Whether the installed version may be this one.
+    ///
+    /// # Errors
+    /// [`SatisfiesError`] when the version or the constraint cannot be parsed.
+    pub fn accepts(&self, version: &str) -> Result<bool, SatisfiesError> {
+        kubepkg_resolve::satisfies(version, &self.version)
+    }
+
     /// Whether a failed revision is rolled back as a whole.
     pub fn atomic(&self) -> bool {
         self.upgrade
@@ -304,6 +326,26 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(spec.without_defaults(), PackageSpec::default());
+    }
+
+    #[test]
+    fn versions_are_strings_with_typed_accessors() {
+        let spec = PackageSpec {
+            version: "~1.16".into(),
+            ..PackageSpec::default()
+        };
+        assert_eq!(spec.accepts("1.16.2"), Ok(true));
+        assert_eq!(spec.accepts("1.17.0"), Ok(false));
+        assert!(spec.constraint().unwrap().is_some());
+        assert!(PackageSpec::default().constraint().unwrap().is_none());
+        assert!(
+            PackageSpec {
+                version: "=>=1".into(),
+                ..spec
+            }
+            .constraint()
+            .is_err()
+        );
     }
 
     #[test]

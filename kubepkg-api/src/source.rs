@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kubepkg_resolve::{SatisfiesError, UNVERSIONED, Version, VersionError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -29,8 +30,6 @@ crate::kind::kind! {
     }
 }
 
-/// The version of a package that has none: it satisfies the empty constraint only.
-pub const UNVERSIONED: &str = "0.0.0-unversioned";
 /// The variant that is used when a Package names none.
 pub const DEFAULT_VARIANT: &str = "default";
 
@@ -275,6 +274,16 @@ impl Requirement {
     }
 }
 
+impl Requirement {
+    /// Whether a version of the required package is one that is wanted.
+    ///
+    /// # Errors
+    /// [`SatisfiesError`] when the version or the constraint cannot be parsed.
+    pub fn accepts(&self, version: &str) -> Result<bool, SatisfiesError> {
+        kubepkg_resolve::satisfies(version, &self.version)
+    }
+}
+
 impl std::fmt::Display for Requirement {
     /// `package networking >=1.0.0 <2.0.0` or `capability ingress`, as status messages print it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -337,6 +346,14 @@ impl PackageSourceSpec {
         } else {
             &self.version
         }
+    }
+
+    /// The version as a value to compare; [`UNVERSIONED`] for a source that has none.
+    ///
+    /// # Errors
+    /// [`VersionError`] when the text is no version.
+    pub fn parsed_version(&self) -> Result<Version, VersionError> {
+        Version::parse(self.version_or_unversioned())
     }
 
     /// The variant of this name.

@@ -1,3 +1,9 @@
-//! Thin binary over the library of this crate.
+//! The `kubepkg` command line: kubepkg's own settings over the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+use kubepkg_cli::Options;
+
+fn main() -> ExitCode {
+    kubepkg_cli::main(&Options::default())
+}

@@ -1,0 +1,18 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "tests"
+)]
+//! The built `kubepkg` on a real API server. No operator runs; where one is needed the test writes the status
+//! that an operator would write.
+
+mod command_line;
+mod desk;
+mod extend;
+mod history;
+mod install;
+mod remove;
+mod rollback;
+mod wait;

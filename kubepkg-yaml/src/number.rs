@@ -1,4 +1,7 @@
 //! Floats as Go writes them: the shortest digits that read back, laid out by three rules.
+//!
+//! The digits come from serde_json: where two shortest texts are equally near, it takes the even
+//! one, as Go does, while the standard library rounds up.
 
 use std::fmt::Write as _;
 
@@ -10,14 +13,30 @@ struct Shortest {
     exponent: i32,
 }
 
-fn shortest(scientific: &str) -> Option<Shortest> {
-    let negative = scientific.starts_with('-');
-    let (mantissa, exponent) = scientific.trim_start_matches('-').split_once('e')?;
-    let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
+/// Reads the digits out of a decimal text (`-12.5`, `1e21`, `0.001`).
+fn digits(text: &str) -> Option<Shortest> {
+    let negative = text.starts_with('-');
+    let text = text.trim_start_matches('-');
+    let (mantissa, power) = text.split_once('e').unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut exponent: i32 = power.parse().ok()?;
+    exponent += i32::try_from(whole.len()).ok()? - 1;
+    let mut digits = format!("{whole}{fraction}");
+    let zeros = digits.bytes().take_while(|&byte| byte == b'0').count();
+    if zeros == digits.len() {
+        return Some(Shortest {
+            negative,
+            digits: "0".to_owned(),
+            exponent: 0,
+        });
+    }
+    exponent -= i32::try_from(zeros).ok()?;
+    digits.drain(..zeros);
+    digits.truncate(digits.trim_end_matches('0').len());
     Some(Shortest {
         negative,
         digits,
-        exponent: exponent.parse().ok()?,
+        exponent,
     })
 }
 
@@ -65,7 +84,7 @@ impl Shortest {
 }
 
 fn write_general(out: &mut String, value: &str) {
-    let Some(shortest) = shortest(value) else {
+    let Some(shortest) = digits(value) else {
         return;
     };
     if shortest.negative {
@@ -92,7 +111,7 @@ fn special(out: &mut String, value: f64) -> bool {
 /// `strconv.FormatFloat(value, 'g', -1, 64)`: scientific below 1e-4 and from 1e6 on.
 pub(crate) fn general(out: &mut String, value: f64) {
     if !special(out, value) {
-        write_general(out, &format!("{value:e}"));
+        write_general(out, &serde_json::to_string(&value).unwrap_or_default());
     }
 }
 
@@ -101,13 +120,13 @@ pub(crate) fn general32(out: &mut String, value: f64) {
     #[allow(clippy::cast_possible_truncation, reason = "Go rounds to float32 here")]
     let narrow = value as f32;
     if !special(out, f64::from(narrow)) {
-        write_general(out, &format!("{narrow:e}"));
+        write_general(out, &serde_json::to_string(&narrow).unwrap_or_default());
     }
 }
 
 /// A float in JSON (`encoding/json`): scientific below 1e-6 and from 1e21 on.
 pub(crate) fn json(out: &mut String, value: f64) {
-    let Some(shortest) = shortest(&format!("{value:e}")) else {
+    let Some(shortest) = digits(&serde_json::to_string(&value).unwrap_or_default()) else {
         return;
     };
     if shortest.negative {
@@ -146,5 +165,9 @@ mod tests {
         assert_eq!(text(json, 1e-7), "1e-7");
         assert_eq!(text(json, 0.000_001), "0.000001");
         assert_eq!(text(json, 12.5), "12.5");
+        assert_eq!(text(json, 5e-324), "5e-324");
+        assert_eq!(text(json, 867_249_356_937_479.25), "867249356937479.2");
+        assert_eq!(text(json, 867_249_356_937_479.75), "867249356937479.8");
+        assert_eq!(text(general, f64::MAX), "1.7976931348623157e+308");
     }
 }

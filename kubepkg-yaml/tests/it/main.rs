@@ -7,4 +7,5 @@
 )]
 
 mod laws;
+mod limits;
 mod vectors;

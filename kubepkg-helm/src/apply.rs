@@ -11,6 +11,8 @@
 //! nothing is read before or after.
 //! Source of the rules and texts: Helm 4.3.1 `pkg/kube/client.go`.
 
+mod ownership;
+
 use crate::cluster::{Answer, ApiError, Call, Cluster, ResourceKind, Verb};
 use crate::guard::{self, Foreign};
 use crate::objects::ManifestObject;
@@ -19,6 +21,12 @@ use std::time::Duration;
 
 /// How often a write is tried again while another request counts the same quota.
 const QUOTA_TRIES: u32 = 5;
+
+/// How often fields are taken over anew while somebody else writes the object.
+const CONFLICT_TRIES: u32 = 5;
+
+/// The field manager of Helm itself.
+const HELM: &str = "helm";
 
 /// A version that no stored object has: etcd's first revision is taken before any object is written.
 const NO_SUCH_VERSION: &str = "1";
@@ -126,6 +134,8 @@ pub(crate) struct Owner<'a> {
 pub(crate) enum Existing {
     /// It was part of the previous revision: apply.
     Ours,
+    /// It was part of the previous revision, which a client wrote by itself: take its fields over, then apply.
+    OursFromClient,
     /// It is new in this revision: apply when it bears our marks.
     Check,
     /// It is new in this revision: apply whoever made it.
@@ -230,7 +240,8 @@ impl Writer<'_> {
     ) -> Result<Answer, ApplyError> {
         let mut body = target.body();
         guard::mark(&mut body, owner.release, owner.namespace);
-        if existing != Existing::Ours {
+        let known = matches!(existing, Existing::Ours | Existing::OursFromClient);
+        if !known {
             match self.create_only(target, &body).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) if !error.is_conflict() => return Err(target.conflict(error)),
@@ -240,9 +251,41 @@ impl Writer<'_> {
                 self.require_ours(target, owner).await?;
             }
         }
+        if existing != Existing::Ours {
+            self.take_fields_over(target).await?;
+        }
         self.patch(target, &body, force)
             .await
             .map_err(|error| target.conflict(error))
+    }
+
+    /// Gives the fields that an earlier Helm wrote by updates to this one, which applies.
+    async fn take_fields_over(&self, target: &Target<'_>) -> Result<(), ApplyError> {
+        let query = [("fieldManager", self.field_manager)];
+        let mut tries = 0;
+        loop {
+            let Some(found) = self.read(target).await? else {
+                return Ok(());
+            };
+            let old = [self.field_manager, HELM];
+            let old = if self.field_manager == HELM {
+                old.get(..1).unwrap_or_default()
+            } else {
+                old.as_slice()
+            };
+            let Some(patch) = ownership::patch_of(&found, old, self.field_manager) else {
+                return Ok(());
+            };
+            let call = Call::new(Verb::JsonPatch, target.path())
+                .query(&query)
+                .body(&patch);
+            match self.cluster.call(call).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) if error.is_conflict() && tries < CONFLICT_TRIES => tries += 1,
+                Err(error) => return Err(target.conflict(error)),
+            }
+        }
     }
 
     /// Applies an object as it is, without marks (hooks).

@@ -8,15 +8,20 @@
 mod begin;
 mod error;
 mod hooks;
+mod install;
 mod objects;
 mod records;
+mod request;
+mod rollback;
+mod uninstall;
+mod upgrade;
 mod wait;
 
-pub use begin::{
+pub use error::{Failure, FailureReason, ObjectStatus, OperationError};
+pub use request::{
     CrdPolicy, InstallRequest, NamespaceSpec, Preflight, ReleaseOptions, RollbackRequest,
     UninstallRequest, UpgradeRequest,
 };
-pub use error::{Failure, FailureReason, ObjectStatus, OperationError};
 
 use crate::cluster::ResourceKind;
 use crate::helm::Helm;
@@ -116,6 +121,8 @@ pub struct Operation {
     expected: Vec<ResourceKind>,
     previous: BTreeMap<u32, StoredRelease>,
     previous_keys: Option<BTreeSet<ObjectKey>>,
+    /// The previous revision was written by a client, not applied by the server.
+    from_client: bool,
     /// Live objects as the apply returned them.
     live: BTreeMap<usize, Value>,
     /// Objects known to be ready, or gone.

@@ -85,6 +85,7 @@ pub enum Step {
 
 /// What the planner looks at.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct PlanInput<'a> {
     pub(crate) kind: OperationKind,
     pub(crate) hooks: &'a [Hook],

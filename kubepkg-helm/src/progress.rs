@@ -48,6 +48,7 @@ impl Propagation {
 /// The choices of the caller that a resumed operation still needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Settings {
     pub(crate) wait: Wait,
     pub(crate) skip_hooks: bool,

@@ -185,7 +185,7 @@ impl Secrets {
                 .pointer("/metadata/continue")
                 .and_then(Value::as_str)
             {
-                Some(token) if !token.is_empty() => next = token.to_owned(),
+                Some(token) if !token.is_empty() => token.clone_into(&mut next),
                 _ => break,
             }
         }

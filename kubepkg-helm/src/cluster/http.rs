@@ -105,6 +105,7 @@ pub(crate) enum Verb {
     Put,
     Delete,
     Apply,
+    JsonPatch,
 }
 
 /// A request in the making.
@@ -177,6 +178,7 @@ impl Cluster {
             Verb::Put => (::http::Method::PUT, Some("application/json")),
             Verb::Delete => (::http::Method::DELETE, Some("application/json")),
             Verb::Apply => (::http::Method::PATCH, Some("application/apply-patch+yaml")),
+            Verb::JsonPatch => (::http::Method::PATCH, Some("application/json-patch+json")),
         };
         let mut uri = call.path;
         for (index, (key, value)) in call.query.iter().enumerate() {

@@ -1,191 +1,27 @@
-//! How operations begin: the requests, what is refused before anything is written, and resuming.
-//! Charts are rendered here, with the cluster's real capabilities and `lookup`.
+//! What all operations share when they begin: names and labels are checked, the plan is made from the
+//! record, kinds and owners are looked up before anything is written, and a resumed operation finds its
+//! place.
 
-use super::Operation;
 use super::error::OperationError;
 use super::objects::resolve_expected;
+use super::request::{CrdPolicy, NamespaceSpec, Preflight, ReleaseOptions};
+use super::{KeptBecause, KeptObject, Operation};
 use crate::apply::{ApplyError, Owner};
 use crate::cluster::{ResourceKind, kinds_of_crd};
 use crate::helm::Helm;
 use crate::objects::{ManifestObject, objects_of};
 use crate::plan::{OperationKind, PlanInput, Step, plan, removal_rank};
 use crate::progress::{Progress, Propagation, Settings, Wait};
-use crate::release::{ApplyMethod, Info, Release, ReleaseStatus, ReleaseTime, check_labels};
+use crate::release::{ApplyMethod, Release, ReleaseStatus};
 use crate::storage::{RecordHead, StoredRelease};
-use crate::{Chart, Hook, HookExecution, Rendered, Values, guard};
+use crate::{Hook, Rendered, guard};
 use futures::StreamExt as _;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Longest name of a release.
 const NAME_LENGTH: usize = 53;
 
-/// What happens to the chart's `crds/`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CrdPolicy {
-    /// They are not looked at.
-    Skip,
-    /// New ones are made, existing ones stay as they are.
-    #[default]
-    Create,
-    /// New ones are made, existing ones are replaced.
-    CreateReplace,
-}
-
-/// When an install or upgrade looks whether its new objects exist and belong to somebody else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preflight {
-    /// Before anything is written when the chart has hooks to run first or `crds/`, else while writing.
-    #[default]
-    Auto,
-    /// Before anything is written, one request an object, as Helm does.
-    Always,
-    /// While writing, which costs no request; a refusal may then leave earlier objects of the release.
-    Never,
-}
-
-/// A namespace to be made when it does not exist. One that exists stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamespaceSpec {
-    /// Its labels; `name` is added, as Helm does.
-    pub labels: BTreeMap<String, String>,
-    /// Its annotations.
-    pub annotations: BTreeMap<String, String>,
-}
-
-/// Choices that installs, upgrades and rollbacks share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReleaseOptions {
-    /// Description of the finished revision; Helm's own text when none.
-    pub description: Option<String>,
-    /// Labels of the record. An upgrade adds them to those of the revision before; the value `null` removes.
-    pub labels: BTreeMap<String, String>,
-    /// Make the namespace when it does not exist (installs only).
-    pub create_namespace: Option<NamespaceSpec>,
-    /// What happens to the chart's `crds/`. None means `Create` for an install and `Skip` for an upgrade.
-    pub crds: Option<CrdPolicy>,
-    /// What is waited for.
-    pub wait: Wait,
-    /// How long waiting may take, counted from the beginning of the operation.
-    pub timeout: Duration,
-    /// Run no hooks.
-    pub skip_hooks: bool,
-    /// Take over objects that somebody else made.
-    pub take_ownership: bool,
-    /// Take fields from other field managers that hold them with other values.
-    pub force_conflicts: bool,
-    /// Revisions kept; 0 keeps all.
-    pub max_history: usize,
-    /// Do not check values against the chart's schema.
-    pub skip_schema: bool,
-    /// When new objects are checked for another owner.
-    pub preflight: Preflight,
-}
-
-impl Default for ReleaseOptions {
-    /// Five minutes and ten revisions, as Helm's command line.
-    fn default() -> Self {
-        Self {
-            description: None,
-            labels: BTreeMap::new(),
-            create_namespace: None,
-            crds: None,
-            wait: Wait::Hooks,
-            timeout: Duration::from_secs(300),
-            skip_hooks: false,
-            take_ownership: false,
-            force_conflicts: false,
-            max_history: 10,
-            skip_schema: false,
-            preflight: Preflight::Auto,
-        }
-    }
-}
-
-/// The first revision of a release.
-#[derive(Clone, Debug)]
-pub struct InstallRequest {
-    /// Name of the release.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// What to install.
-    pub chart: Arc<Chart>,
-    /// The user's values.
-    pub values: Values,
-    /// Choices.
-    pub options: ReleaseOptions,
-}
-
-/// A new revision of a release. Unlike Helm's command line, empty values mean the chart's own and not those
-/// of the revision before.
-#[derive(Clone, Debug)]
-pub struct UpgradeRequest {
-    /// Name of the release.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// What to upgrade to.
-    pub chart: Arc<Chart>,
-    /// The user's values.
-    pub values: Values,
-    /// Choices.
-    pub options: ReleaseOptions,
-}
-
-/// A new revision that repeats an older one.
-#[derive(Clone, Debug)]
-pub struct RollbackRequest {
-    /// Name of the release.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// The revision to return to; the one before the newest when none.
-    pub to: Option<u32>,
-    /// Choices; `labels` are added to those of the revision returned to, as for an upgrade. `crds`,
-    /// `create_namespace` and `skip_schema` do not matter.
-    pub options: ReleaseOptions,
-}
-
-/// The removal of a release.
-#[derive(Clone, Debug)]
-pub struct UninstallRequest {
-    /// Name of the release.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// Wait until the objects are gone.
-    pub wait: bool,
-    /// How long waiting may take, counted from the beginning of the operation.
-    pub timeout: Duration,
-    /// Run no hooks.
-    pub skip_hooks: bool,
-    /// Keep the records, with the status `uninstalled`.
-    pub keep_history: bool,
-    /// What happens to the dependents of deleted objects.
-    pub propagation: Propagation,
-    /// Description of the finished removal; Helm's own text when none.
-    pub description: Option<String>,
-}
-
-impl UninstallRequest {
-    /// The removal of a release with Helm's defaults.
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            namespace: namespace.into(),
-            wait: false,
-            timeout: Duration::from_secs(300),
-            skip_hooks: false,
-            keep_history: false,
-            propagation: Propagation::Background,
-            description: None,
-        }
-    }
-}
-
-fn settings_of(options: &ReleaseOptions) -> Settings {
+pub(super) fn settings_of(options: &ReleaseOptions) -> Settings {
     Settings {
         wait: options.wait,
         skip_hooks: options.skip_hooks,
@@ -197,7 +33,7 @@ fn settings_of(options: &ReleaseOptions) -> Settings {
     }
 }
 
-fn check_name(name: &str) -> Result<(), OperationError> {
+pub(super) fn check_name(name: &str) -> Result<(), OperationError> {
     let fail = |reason| {
         Err(OperationError::Name {
             name: name.to_owned(),
@@ -226,7 +62,7 @@ fn check_name(name: &str) -> Result<(), OperationError> {
     Ok(())
 }
 
-fn pending(head: &RecordHead) -> OperationError {
+pub(super) fn pending(head: &RecordHead) -> OperationError {
     OperationError::Pending {
         name: head.name.clone(),
         revision: head.revision,
@@ -236,7 +72,10 @@ fn pending(head: &RecordHead) -> OperationError {
     }
 }
 
-fn manifest_objects(manifest: &str, what: &str) -> Result<Vec<ManifestObject>, OperationError> {
+pub(super) fn manifest_objects(
+    manifest: &str,
+    what: &str,
+) -> Result<Vec<ManifestObject>, OperationError> {
     objects_of(manifest).map_err(|source| OperationError::Manifest {
         what: what.to_owned(),
         source,
@@ -251,19 +90,19 @@ fn hook_objects(hooks: &[Hook]) -> Result<Vec<Vec<ManifestObject>>, OperationErr
 }
 
 /// Everything an operation is made of.
-struct Parts {
-    release: Release,
-    head: Option<RecordHead>,
-    progress: Progress,
-    crds: Vec<ManifestObject>,
-    crd_policy: CrdPolicy,
-    namespace: Option<NamespaceSpec>,
-    prune_history: Vec<u32>,
-    previous: BTreeMap<u32, StoredRelease>,
+pub(super) struct Parts {
+    pub(super) release: Release,
+    pub(super) head: Option<RecordHead>,
+    pub(super) progress: Progress,
+    pub(super) crds: Vec<ManifestObject>,
+    pub(super) crd_policy: CrdPolicy,
+    pub(super) namespace: Option<NamespaceSpec>,
+    pub(super) prune_history: Vec<u32>,
+    pub(super) previous: BTreeMap<u32, StoredRelease>,
 }
 
 impl Operation {
-    fn assemble(helm: &Helm, parts: Parts) -> Result<Self, OperationError> {
+    pub(super) fn assemble(helm: &Helm, parts: Parts) -> Result<Self, OperationError> {
         let kind = parts.progress.operation;
         let mut objects = manifest_objects(&parts.release.manifest, "release manifest")?;
         let mut kept = Vec::new();
@@ -274,11 +113,11 @@ impl Operation {
                 None => true,
                 Some(policy) => {
                     if policy.trim().eq_ignore_ascii_case("keep") {
-                        kept.push(super::KeptObject {
+                        kept.push(KeptObject {
                             kind: object.kind.clone(),
                             namespace: object.namespace.clone(),
                             name: object.name.clone(),
-                            because: super::KeptBecause::Policy,
+                            because: KeptBecause::Policy,
                         });
                     }
                     false
@@ -322,6 +161,7 @@ impl Operation {
             expected,
             previous: parts.previous,
             previous_keys: None,
+            from_client: false,
             live: BTreeMap::new(),
             settled: BTreeSet::new(),
             looks: 0,
@@ -334,7 +174,7 @@ impl Operation {
 
     /// Refuses what can be known to fail before anything is written: kinds that nobody serves, and, when
     /// asked for, objects that belong to somebody else.
-    async fn preflight(&self, preflight: Preflight) -> Result<(), OperationError> {
+    pub(super) async fn preflight(&self, preflight: Preflight) -> Result<(), OperationError> {
         let helm = &self.helm;
         let namespace = &self.release.namespace;
         let early = match preflight {
@@ -411,7 +251,7 @@ impl Operation {
     }
 
     /// Takes up an operation where its record says it was.
-    async fn resume_at(helm: &Helm, stored: StoredRelease) -> Result<Self, OperationError> {
+    fn resume_at(helm: &Helm, stored: StoredRelease) -> Result<Self, OperationError> {
         let StoredRelease { release, head } = stored;
         let Some(progress) = head.operation() else {
             return Err(OperationError::NothingToResume {
@@ -446,353 +286,6 @@ impl Operation {
 }
 
 impl Helm {
-    /// Begins an install of what was rendered already; writes nothing yet. `request.values` do not matter.
-    ///
-    /// # Errors
-    /// When a release of that name exists, or a kind is not served.
-    pub async fn begin_install_rendered(
-        &self,
-        request: InstallRequest,
-        rendered: Rendered,
-    ) -> Result<Operation, OperationError> {
-        self.check_install(&request).await?;
-        self.install_of(request, rendered).await
-    }
-
-    pub(super) async fn check_install(
-        &self,
-        request: &InstallRequest,
-    ) -> Result<(), OperationError> {
-        check_name(&request.name)?;
-        check_labels(&request.options.labels)?;
-        match self.latest(&request.namespace, &request.name).await? {
-            None => Ok(()),
-            Some(head) => Err(OperationError::NameInUse {
-                name: request.name.clone(),
-                revision: head.revision,
-                status: head.status,
-            }),
-        }
-    }
-
-    pub(super) async fn install_of(
-        &self,
-        request: InstallRequest,
-        rendered: Rendered,
-    ) -> Result<Operation, OperationError> {
-        let options = request.options;
-        let policy = options.crds.unwrap_or(CrdPolicy::Create);
-        let crds = crd_objects(&rendered.crds, policy)?;
-        let now = self.now();
-        let release = Release {
-            name: request.name,
-            namespace: request.namespace,
-            revision: 1,
-            info: Info {
-                first_deployed: Some(now.into()),
-                last_deployed: Some(now.into()),
-                description: "Initial install underway".to_owned(),
-                status: ReleaseStatus::PendingInstall,
-                notes: rendered.notes.clone(),
-                ..Info::default()
-            },
-            labels: options.labels.clone(),
-            ..of_rendered(rendered)
-        };
-        let progress = Progress::new(
-            OperationKind::Install,
-            now,
-            options.timeout,
-            settings_of(&options),
-        );
-        let operation = Operation::assemble(
-            self,
-            Parts {
-                release,
-                head: None,
-                progress,
-                crds,
-                crd_policy: policy,
-                namespace: options.create_namespace,
-                prune_history: Vec::new(),
-                previous: BTreeMap::new(),
-            },
-        )?;
-        operation.preflight(options.preflight).await?;
-        Ok(operation)
-    }
-
-    /// Begins an upgrade to what was rendered already; writes nothing yet. `request.values` do not matter.
-    ///
-    /// # Errors
-    /// When there is no revision to upgrade from, another operation is under way, or a kind is not served.
-    pub async fn begin_upgrade_rendered(
-        &self,
-        request: UpgradeRequest,
-        rendered: Rendered,
-    ) -> Result<Operation, OperationError> {
-        let base = self.upgrade_base(&request).await?;
-        self.upgrade_of(request, base, rendered).await
-    }
-
-    pub(super) async fn upgrade_base(
-        &self,
-        request: &UpgradeRequest,
-    ) -> Result<UpgradeBase, OperationError> {
-        check_name(&request.name)?;
-        check_labels(&request.options.labels)?;
-        let (namespace, name) = (&request.namespace, &request.name);
-        let no_deployed = || OperationError::NoDeployed { name: name.clone() };
-        let heads = self.history(namespace, name).await?;
-        let last = heads.last().ok_or_else(no_deployed)?.clone();
-        if last.status.is_pending() {
-            return Err(pending(&last));
-        }
-        let deployed = heads
-            .iter()
-            .rev()
-            .find(|head| head.status == ReleaseStatus::Deployed);
-        let current = match (deployed, &last.status) {
-            (Some(deployed), _) => deployed.revision,
-            (None, ReleaseStatus::Failed | ReleaseStatus::Superseded) => last.revision,
-            (None, _) => return Err(no_deployed()),
-        };
-        let mut previous = BTreeMap::new();
-        for revision in BTreeSet::from([current, last.revision]) {
-            previous.insert(revision, self.require(namespace, name, revision).await?);
-        }
-        Ok(UpgradeBase {
-            heads,
-            last,
-            current,
-            previous,
-        })
-    }
-
-    pub(super) async fn upgrade_of(
-        &self,
-        request: UpgradeRequest,
-        base: UpgradeBase,
-        rendered: Rendered,
-    ) -> Result<Operation, OperationError> {
-        let options = request.options;
-        let UpgradeBase {
-            heads,
-            last,
-            current,
-            previous,
-        } = base;
-        let first_deployed = previous
-            .get(&current)
-            .and_then(|stored| stored.release.info.first_deployed.clone());
-        let policy = options.crds.unwrap_or(CrdPolicy::Skip);
-        let crds = crd_objects(&rendered.crds, policy)?;
-        let mut labels = last.labels.clone();
-        labels.extend(options.labels.clone());
-        labels.retain(|_, value| value != "null");
-        let now = self.now();
-        let release = Release {
-            name: request.name,
-            namespace: request.namespace,
-            revision: last.revision.saturating_add(1),
-            info: Info {
-                first_deployed,
-                last_deployed: Some(now.into()),
-                description: "Preparing upgrade".to_owned(),
-                status: ReleaseStatus::PendingUpgrade,
-                notes: rendered.notes.clone(),
-                ..Info::default()
-            },
-            labels,
-            ..of_rendered(rendered)
-        };
-        let mut progress = Progress::new(
-            OperationKind::Upgrade,
-            now,
-            options.timeout,
-            settings_of(&options),
-        );
-        replaces(&mut progress, &heads, current, last.revision);
-        let mut prune_history = beyond(&heads, options.max_history);
-        prune_history.retain(|revision| *revision != last.revision);
-        let operation = Operation::assemble(
-            self,
-            Parts {
-                release,
-                head: None,
-                progress,
-                crds,
-                crd_policy: policy,
-                namespace: None,
-                prune_history,
-                previous,
-            },
-        )?;
-        operation.preflight(options.preflight).await?;
-        Ok(operation)
-    }
-
-    /// Begins a rollback; writes nothing yet.
-    ///
-    /// # Errors
-    /// When there is no such revision, or another operation is under way.
-    pub async fn begin_rollback(
-        &self,
-        request: RollbackRequest,
-    ) -> Result<Operation, OperationError> {
-        check_name(&request.name)?;
-        let (namespace, name) = (request.namespace, request.name);
-        let options = request.options;
-        check_labels(&options.labels)?;
-        let heads = self.history(&namespace, &name).await?;
-        let Some(last) = heads.last() else {
-            return Err(OperationError::NotFound { name, namespace });
-        };
-        if last.status.is_pending() {
-            return Err(pending(last));
-        }
-        let to = request
-            .to
-            .unwrap_or_else(|| last.revision.saturating_sub(1));
-        if !heads.iter().any(|head| head.revision == to) {
-            return Err(OperationError::NoRevision { name, revision: to });
-        }
-        let mut previous = BTreeMap::new();
-        for revision in BTreeSet::from([to, last.revision]) {
-            previous.insert(revision, self.require(&namespace, &name, revision).await?);
-        }
-        let mut target = previous
-            .get(&to)
-            .map(|stored| stored.release.clone())
-            .unwrap_or_default();
-        for hook in &mut target.hooks {
-            hook.last_run = HookExecution::default();
-        }
-        let first_deployed = previous
-            .get(&last.revision)
-            .and_then(|stored| stored.release.info.first_deployed.clone());
-        let mut labels = target.labels.clone();
-        labels.extend(options.labels.clone());
-        labels.retain(|_, value| value != "null");
-        let now = self.now();
-        let release = Release {
-            name,
-            namespace,
-            revision: last.revision.saturating_add(1),
-            info: Info {
-                first_deployed,
-                last_deployed: Some(now.into()),
-                deleted: None,
-                description: options
-                    .description
-                    .clone()
-                    .unwrap_or_else(|| format!("Rollback to {to}")),
-                status: ReleaseStatus::PendingRollback,
-                rollback_revision: to,
-                notes: target.info.notes.clone(),
-            },
-            labels,
-            apply_method: ApplyMethod::ServerSide,
-            ..target
-        };
-        let mut progress = Progress::new(
-            OperationKind::Rollback,
-            now,
-            options.timeout,
-            settings_of(&options),
-        );
-        // What the newest revision left is replaced, whether it succeeded or not; what a deployed one
-        // before a failed one had may still be there, too.
-        let deployed = heads
-            .iter()
-            .rev()
-            .find(|head| head.status == ReleaseStatus::Deployed);
-        let other = deployed.map_or(last.revision, |head| head.revision);
-        replaces(&mut progress, &heads, last.revision, other);
-        let mut prune_history = beyond(&heads, options.max_history);
-        prune_history.retain(|revision| *revision != to && *revision != last.revision);
-        let operation = Operation::assemble(
-            self,
-            Parts {
-                release,
-                head: None,
-                progress,
-                crds: Vec::new(),
-                crd_policy: CrdPolicy::Skip,
-                namespace: None,
-                prune_history,
-                previous,
-            },
-        )?;
-        operation.preflight(options.preflight).await?;
-        Ok(operation)
-    }
-
-    /// Begins a removal; writes nothing yet. A pending operation of another process is taken over.
-    ///
-    /// # Errors
-    /// When there is no such release, or its newest record is damaged.
-    pub async fn begin_uninstall(
-        &self,
-        request: UninstallRequest,
-    ) -> Result<Operation, OperationError> {
-        check_name(&request.name)?;
-        let (namespace, name) = (request.namespace, request.name);
-        let heads = self.history(&namespace, &name).await?;
-        let Some(last) = heads.last() else {
-            return Err(OperationError::NotFound { name, namespace });
-        };
-        let gone = last.status == ReleaseStatus::Uninstalled;
-        if gone && request.keep_history {
-            return Err(OperationError::AlreadyDeleted { name });
-        }
-        let StoredRelease { mut release, head } =
-            self.require(&namespace, &name, last.revision).await?;
-        let now = self.now();
-        release.info.status = ReleaseStatus::Uninstalling;
-        release.info.deleted = Some(ReleaseTime::from(now));
-        release.info.description = "Deletion in progress (or silently failed)".to_owned();
-        if gone {
-            // Its objects went when it was removed; what bears their names now is somebody else's.
-            release.manifest = String::new();
-            release.hooks = Vec::new();
-        }
-        let settings = Settings {
-            wait: if request.wait {
-                Wait::Ready
-            } else {
-                Wait::Hooks
-            },
-            skip_hooks: request.skip_hooks,
-            keep_history: request.keep_history,
-            propagation: request.propagation,
-            description: request.description,
-            ..Settings::default()
-        };
-        let mut progress = Progress::new(OperationKind::Uninstall, now, request.timeout, settings);
-        progress.supersede = heads
-            .iter()
-            .filter(|head| {
-                head.status == ReleaseStatus::Deployed && head.revision != release.revision
-            })
-            .map(|head| head.revision)
-            .collect();
-        let prune_history = heads.iter().map(|head| head.revision).collect();
-        Operation::assemble(
-            self,
-            Parts {
-                release,
-                head: Some(head),
-                progress,
-                crds: Vec::new(),
-                crd_policy: CrdPolicy::Skip,
-                namespace: None,
-                prune_history,
-                previous: BTreeMap::new(),
-            },
-        )
-    }
-
     /// Takes up the operation that another process, or this one before a crash, has begun. Whoever writes the
     /// record first goes on; the other one stops with [`OperationError::Overtaken`].
     ///
@@ -813,10 +306,10 @@ impl Helm {
             });
         }
         let stored = self.require(namespace, name, head.revision).await?;
-        Operation::resume_at(self, stored).await
+        Operation::resume_at(self, stored)
     }
 
-    async fn require(
+    pub(super) async fn require(
         &self,
         namespace: &str,
         name: &str,
@@ -832,39 +325,8 @@ impl Helm {
     }
 }
 
-/// What an upgrade starts from.
-pub(super) struct UpgradeBase {
-    heads: Vec<RecordHead>,
-    last: RecordHead,
-    /// The revision whose objects are replaced.
-    current: u32,
-    previous: BTreeMap<u32, StoredRelease>,
-}
-
-impl UpgradeBase {
-    /// The revision that the upgrade makes.
-    pub(super) fn revision(&self) -> u32 {
-        self.last.revision.saturating_add(1)
-    }
-}
-
-/// The objects of a chart's `crds/`.
-pub(super) fn crd_objects(
-    files: &[crate::CrdFile],
-    policy: CrdPolicy,
-) -> Result<Vec<ManifestObject>, OperationError> {
-    let mut objects = Vec::new();
-    if policy != CrdPolicy::Skip {
-        for file in files {
-            let text = String::from_utf8_lossy(&file.data);
-            objects.extend(manifest_objects(&text, &file.path)?);
-        }
-    }
-    Ok(objects)
-}
-
 /// The parts of a revision that rendering gives.
-fn of_rendered(rendered: Rendered) -> Release {
+pub(super) fn of_rendered(rendered: Rendered) -> Release {
     Release {
         chart: serde_json::to_value(&rendered.chart).unwrap_or_default(),
         config: serde_json::to_value(&rendered.config).unwrap_or_default(),
@@ -876,7 +338,7 @@ fn of_rendered(rendered: Rendered) -> Release {
 }
 
 /// Notes which revisions a new one replaces.
-fn replaces(progress: &mut Progress, heads: &[RecordHead], current: u32, other: u32) {
+pub(super) fn replaces(progress: &mut Progress, heads: &[RecordHead], current: u32, other: u32) {
     progress.previous = Some(current);
     progress.leftover = (other != current).then_some(other);
     // Helm marks the revision that it upgraded from even when that had failed.
@@ -891,7 +353,7 @@ fn replaces(progress: &mut Progress, heads: &[RecordHead], current: u32, other: 
 }
 
 /// The oldest revisions that make room for one more, never the newest deployed one.
-fn beyond(heads: &[RecordHead], max_history: usize) -> Vec<u32> {
+pub(super) fn beyond(heads: &[RecordHead], max_history: usize) -> Vec<u32> {
     if max_history == 0 {
         return Vec::new();
     }

@@ -123,7 +123,7 @@ pub enum OperationError {
     Record(#[from] RecordError),
     /// An object could not be written or checked.
     #[error(transparent)]
-    Apply(#[from] ApplyError),
+    Apply(Box<ApplyError>),
     /// The name of the release is not acceptable.
     #[error("release name {name:?}: {reason}")]
     Name {
@@ -247,6 +247,12 @@ impl OperationError {
             OperationError::Apply(error) => error.is_transient(),
             _ => false,
         }
+    }
+}
+
+impl From<ApplyError> for OperationError {
+    fn from(error: ApplyError) -> Self {
+        Self::Apply(Box::new(error))
     }
 }
 

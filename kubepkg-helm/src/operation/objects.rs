@@ -10,6 +10,7 @@ use crate::helm::Helm;
 use crate::objects::{ManifestObject, ObjectKey, objects_of};
 use crate::plan::OperationKind;
 use crate::readiness::{Readiness, Status, assess};
+use crate::release::ApplyMethod;
 use futures::StreamExt as _;
 use std::collections::BTreeSet;
 
@@ -113,6 +114,11 @@ impl Operation {
         } else {
             Existing::Check
         };
+        let ours = if self.from_client {
+            Existing::OursFromClient
+        } else {
+            Existing::Ours
+        };
         let empty = BTreeSet::new();
         let previous = self.previous_keys.as_ref().unwrap_or(&empty);
         let expected = &self.expected;
@@ -125,7 +131,7 @@ impl Operation {
                 let outcome = match target {
                     Ok(target) => {
                         let known = previous.contains(&key_of(&target));
-                        let existing = if known { Existing::Ours } else { unknown };
+                        let existing = if known { ours } else { unknown };
                         helm.writer().apply(&target, owner, existing, force).await
                     }
                     Err(error) => Err(error),
@@ -348,7 +354,10 @@ impl Operation {
                     revision,
                 }));
             };
-            for object in objects_of(&stored.release.manifest).unwrap_or_default() {
+            let from_client = stored.release.apply_method != ApplyMethod::ServerSide;
+            let objects = objects_of(&stored.release.manifest).unwrap_or_default();
+            self.from_client = from_client;
+            for object in objects {
                 match Target::resolve(helm.cluster(), &object, &namespace).await {
                     Ok(target) => {
                         keys.insert(key_of(&target));

@@ -73,7 +73,7 @@ pub(crate) fn go_base64(text: &[u8]) -> Result<Vec<u8>, String> {
                 continue;
             }
             if byte == b'=' {
-                return padded(text, at, &group, filled, out);
+                return padded(text, at, group, filled, out);
             }
             let Some(digit) = sextet(byte) else {
                 return Err(corrupt(at - 1));
@@ -83,14 +83,14 @@ pub(crate) fn go_base64(text: &[u8]) -> Result<Vec<u8>, String> {
             }
             filled += 1;
         }
-        push(&group, 3, &mut out);
+        push(group, 3, &mut out);
     }
 }
 
 fn padded(
     text: &[u8],
     mut at: usize,
-    group: &[u8; 4],
+    group: [u8; 4],
     filled: usize,
     mut out: Vec<u8>,
 ) -> Result<Vec<u8>, String> {
@@ -120,7 +120,7 @@ fn padded(
     Ok(out)
 }
 
-fn push(group: &[u8; 4], count: usize, out: &mut Vec<u8>) {
+fn push(group: [u8; 4], count: usize, out: &mut Vec<u8>) {
     let word = group
         .iter()
         .fold(0_u32, |word, digit| word << 6 | u32::from(*digit));
@@ -230,7 +230,7 @@ mod tests {
             let outcome = check(&row);
             match (outcome, listed) {
                 (Ok(()), true) => {
-                    failures.push(format!("{id}: listed as an exception, but passes"))
+                    failures.push(format!("{id}: listed as an exception, but passes"));
                 }
                 (Err(why), false) => failures.push(format!("{id}: {why}")),
                 _ => {}

@@ -2,6 +2,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::large_futures,
     missing_docs,
     reason = "tests"
 )]

@@ -4,20 +4,26 @@ use kubepkg_helm::{
     Chart, Hook, HookEvent, InstallRequest, ReleaseOptions, Rendered, UpgradeRequest, Values,
 };
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// A rendering of a chart `demo` with these objects and hooks.
 pub(crate) fn rendered(version: &str, objects: &[Value], hooks: Vec<Hook>) -> Rendered {
     let mut chart = Chart::default();
-    chart.metadata.name = "demo".to_owned();
-    chart.metadata.version = version.to_owned();
-    chart.metadata.api_version = "v2".to_owned();
-    chart.metadata.app_version = "1".to_owned();
-    let manifest = objects
-        .iter()
-        .enumerate()
-        .map(|(index, object)| format!("---\n# Source: demo/templates/{index}.yaml\n{object}\n"))
-        .collect();
+    "demo".clone_into(&mut chart.metadata.name);
+    version.clone_into(&mut chart.metadata.version);
+    "v2".clone_into(&mut chart.metadata.api_version);
+    "1".clone_into(&mut chart.metadata.app_version);
+    let mut manifest = String::new();
+    for (index, object) in objects.iter().enumerate() {
+        writeln!(
+            manifest,
+            "---
+# Source: demo/templates/{index}.yaml
+{object}"
+        )
+        .unwrap();
+    }
     Rendered {
         chart,
         config: Values::default(),

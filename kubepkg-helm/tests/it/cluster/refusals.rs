@@ -215,7 +215,7 @@ async fn one_operation_at_a_time() {
 
     // Young ones are not given up.
     let young = helm
-        .recover_interrupted(&namespace, "demo", Duration::from_secs(3600))
+        .recover_interrupted(&namespace, "demo", Duration::from_hours(1))
         .await;
     assert!(matches!(young, Err(OperationError::TooYoung { .. })));
     let release = helm

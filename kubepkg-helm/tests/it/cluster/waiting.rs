@@ -7,7 +7,7 @@ use std::time::Duration;
 async fn waiting_returns_and_ends_when_objects_are_ready() {
     let plane = plane().await;
     let namespace = plane.namespace("wait").await.unwrap();
-    let held = plane.pods().hold(&namespace, "app=web").unwrap();
+    let rule = plane.pods().hold(&namespace, "app=web").unwrap();
     let helm = helm_of("kubepkg").await;
     let options = ReleaseOptions {
         wait: Wait::Ready,
@@ -35,7 +35,7 @@ async fn waiting_returns_and_ends_when_objects_are_ready() {
         ("Deployment", "web")
     );
     assert_eq!(not_ready[0].status, Status::InProgress);
-    held.release();
+    rule.release();
     let outcome = operation.run().await.unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
 }

@@ -1,0 +1,106 @@
+//! Installs: the first revision of a release.
+//! Source of the rules: Helm 4.3.1 `pkg/action/install.go`.
+
+use super::begin::{Parts, check_name, manifest_objects, of_rendered, settings_of};
+use super::request::{CrdPolicy, InstallRequest};
+use super::{Operation, OperationError};
+use crate::helm::Helm;
+use crate::objects::ManifestObject;
+use crate::plan::OperationKind;
+use crate::progress::Progress;
+use crate::release::{Info, Release, ReleaseStatus, check_labels};
+use crate::{CrdFile, Rendered};
+use std::collections::BTreeMap;
+
+impl Helm {
+    /// Begins an install of what was rendered already; writes nothing yet. `request.values` do not matter.
+    ///
+    /// # Errors
+    /// When a release of that name exists, or a kind is not served.
+    pub async fn begin_install_rendered(
+        &self,
+        request: InstallRequest,
+        rendered: Rendered,
+    ) -> Result<Operation, OperationError> {
+        self.check_install(&request).await?;
+        self.install_of(request, rendered).await
+    }
+
+    pub(super) async fn check_install(
+        &self,
+        request: &InstallRequest,
+    ) -> Result<(), OperationError> {
+        check_name(&request.name)?;
+        check_labels(&request.options.labels)?;
+        match self.latest(&request.namespace, &request.name).await? {
+            None => Ok(()),
+            Some(head) => Err(OperationError::NameInUse {
+                name: request.name.clone(),
+                revision: head.revision,
+                status: head.status,
+            }),
+        }
+    }
+
+    pub(super) async fn install_of(
+        &self,
+        request: InstallRequest,
+        rendered: Rendered,
+    ) -> Result<Operation, OperationError> {
+        let options = request.options;
+        let policy = options.crds.unwrap_or(CrdPolicy::Create);
+        let crds = crd_objects(&rendered.crds, policy)?;
+        let now = self.now();
+        let release = Release {
+            name: request.name,
+            namespace: request.namespace,
+            revision: 1,
+            info: Info {
+                first_deployed: Some(now.into()),
+                last_deployed: Some(now.into()),
+                description: "Initial install underway".to_owned(),
+                status: ReleaseStatus::PendingInstall,
+                notes: rendered.notes.clone(),
+                ..Info::default()
+            },
+            labels: options.labels.clone(),
+            ..of_rendered(rendered)
+        };
+        let progress = Progress::new(
+            OperationKind::Install,
+            now,
+            options.timeout,
+            settings_of(&options),
+        );
+        let operation = Operation::assemble(
+            self,
+            Parts {
+                release,
+                head: None,
+                progress,
+                crds,
+                crd_policy: policy,
+                namespace: options.create_namespace,
+                prune_history: Vec::new(),
+                previous: BTreeMap::new(),
+            },
+        )?;
+        operation.preflight(options.preflight).await?;
+        Ok(operation)
+    }
+}
+
+/// The objects of a chart's `crds/`.
+pub(super) fn crd_objects(
+    files: &[CrdFile],
+    policy: CrdPolicy,
+) -> Result<Vec<ManifestObject>, OperationError> {
+    let mut objects = Vec::new();
+    if policy != CrdPolicy::Skip {
+        for file in files {
+            let text = String::from_utf8_lossy(&file.data);
+            objects.extend(manifest_objects(&text, &file.path)?);
+        }
+    }
+    Ok(objects)
+}

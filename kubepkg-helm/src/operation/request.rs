@@ -1,0 +1,173 @@
+//! What callers ask for: requests and the choices that go with them. All fields are public and every
+//! combination is allowed; `Default` is Helm's command line.
+
+use crate::progress::{Propagation, Wait};
+use crate::{Chart, Values};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What happens to the chart's `crds/`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrdPolicy {
+    /// They are not looked at.
+    Skip,
+    /// New ones are made, existing ones stay as they are.
+    #[default]
+    Create,
+    /// New ones are made, existing ones are replaced.
+    CreateReplace,
+}
+
+/// When an install or upgrade looks whether its new objects exist and belong to somebody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preflight {
+    /// Before anything is written when the chart has hooks to run first or `crds/`, else while writing.
+    #[default]
+    Auto,
+    /// Before anything is written, one request an object, as Helm does.
+    Always,
+    /// While writing, which costs no request; a refusal may then leave earlier objects of the release.
+    Never,
+}
+
+/// A namespace to be made when it does not exist. One that exists stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceSpec {
+    /// Its labels; `name` is added, as Helm does.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Choices that installs, upgrades and rollbacks share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
+pub struct ReleaseOptions {
+    /// Description of the finished revision; Helm's own text when none.
+    pub description: Option<String>,
+    /// Labels of the record. An upgrade adds them to those of the revision before; the value `null` removes.
+    pub labels: BTreeMap<String, String>,
+    /// Make the namespace when it does not exist (installs only).
+    pub create_namespace: Option<NamespaceSpec>,
+    /// What happens to the chart's `crds/`. None means `Create` for an install and `Skip` for an upgrade.
+    pub crds: Option<CrdPolicy>,
+    /// What is waited for.
+    pub wait: Wait,
+    /// How long waiting may take, counted from the beginning of the operation.
+    pub timeout: Duration,
+    /// Run no hooks.
+    pub skip_hooks: bool,
+    /// Take over objects that somebody else made.
+    pub take_ownership: bool,
+    /// Take fields from other field managers that hold them with other values.
+    pub force_conflicts: bool,
+    /// Revisions kept; 0 keeps all.
+    pub max_history: usize,
+    /// Do not check values against the chart's schema.
+    pub skip_schema: bool,
+    /// When new objects are checked for another owner.
+    pub preflight: Preflight,
+}
+
+impl Default for ReleaseOptions {
+    /// Five minutes and ten revisions, as Helm's command line.
+    fn default() -> Self {
+        Self {
+            description: None,
+            labels: BTreeMap::new(),
+            create_namespace: None,
+            crds: None,
+            wait: Wait::Hooks,
+            timeout: Duration::from_mins(5),
+            skip_hooks: false,
+            take_ownership: false,
+            force_conflicts: false,
+            max_history: 10,
+            skip_schema: false,
+            preflight: Preflight::Auto,
+        }
+    }
+}
+
+/// The first revision of a release.
+#[derive(Clone, Debug)]
+pub struct InstallRequest {
+    /// Name of the release.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// What to install.
+    pub chart: Arc<Chart>,
+    /// The user's values.
+    pub values: Values,
+    /// Choices.
+    pub options: ReleaseOptions,
+}
+
+/// A new revision of a release. Unlike Helm's command line, empty values mean the chart's own and not those
+/// of the revision before.
+#[derive(Clone, Debug)]
+pub struct UpgradeRequest {
+    /// Name of the release.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// What to upgrade to.
+    pub chart: Arc<Chart>,
+    /// The user's values.
+    pub values: Values,
+    /// Choices.
+    pub options: ReleaseOptions,
+}
+
+/// A new revision that repeats an older one.
+#[derive(Clone, Debug)]
+pub struct RollbackRequest {
+    /// Name of the release.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// The revision to return to; the one before the newest when none.
+    pub to: Option<u32>,
+    /// Choices; `labels` are added to those of the revision returned to, as for an upgrade. `crds`,
+    /// `create_namespace` and `skip_schema` do not matter.
+    pub options: ReleaseOptions,
+}
+
+/// The removal of a release.
+#[derive(Clone, Debug)]
+pub struct UninstallRequest {
+    /// Name of the release.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Wait until the objects are gone.
+    pub wait: bool,
+    /// How long waiting may take, counted from the beginning of the operation.
+    pub timeout: Duration,
+    /// Run no hooks.
+    pub skip_hooks: bool,
+    /// Keep the records, with the status `uninstalled`.
+    pub keep_history: bool,
+    /// What happens to the dependents of deleted objects.
+    pub propagation: Propagation,
+    /// Description of the finished removal; Helm's own text when none.
+    pub description: Option<String>,
+}
+
+impl UninstallRequest {
+    /// The removal of a release with Helm's defaults.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: namespace.into(),
+            wait: false,
+            timeout: Duration::from_mins(5),
+            skip_hooks: false,
+            keep_history: false,
+            propagation: Propagation::Background,
+            description: None,
+        }
+    }
+}

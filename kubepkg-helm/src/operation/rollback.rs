@@ -1,0 +1,111 @@
+//! Rollbacks: a new revision that repeats an older one.
+//! Source of the rules: Helm 4.3.1 `pkg/action/rollback.go`. Unlike Helm, a rollback does not begin while
+//! another operation is under way.
+
+use super::begin::{Parts, beyond, check_name, pending, replaces, settings_of};
+use super::request::{CrdPolicy, RollbackRequest};
+use super::{Operation, OperationError};
+use crate::HookExecution;
+use crate::helm::Helm;
+use crate::plan::OperationKind;
+use crate::progress::Progress;
+use crate::release::{ApplyMethod, Info, Release, ReleaseStatus, check_labels};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Helm {
+    /// Begins a rollback; writes nothing yet.
+    ///
+    /// # Errors
+    /// When there is no such revision, or another operation is under way.
+    pub async fn begin_rollback(
+        &self,
+        request: RollbackRequest,
+    ) -> Result<Operation, OperationError> {
+        check_name(&request.name)?;
+        let (namespace, name) = (request.namespace, request.name);
+        let options = request.options;
+        check_labels(&options.labels)?;
+        let heads = self.history(&namespace, &name).await?;
+        let Some(last) = heads.last() else {
+            return Err(OperationError::NotFound { name, namespace });
+        };
+        if last.status.is_pending() {
+            return Err(pending(last));
+        }
+        let to = request
+            .to
+            .unwrap_or_else(|| last.revision.saturating_sub(1));
+        if !heads.iter().any(|head| head.revision == to) {
+            return Err(OperationError::NoRevision { name, revision: to });
+        }
+        let mut previous = BTreeMap::new();
+        for revision in BTreeSet::from([to, last.revision]) {
+            previous.insert(revision, self.require(&namespace, &name, revision).await?);
+        }
+        let mut target = previous
+            .get(&to)
+            .map(|stored| stored.release.clone())
+            .unwrap_or_default();
+        for hook in &mut target.hooks {
+            hook.last_run = HookExecution::default();
+        }
+        let first_deployed = previous
+            .get(&last.revision)
+            .and_then(|stored| stored.release.info.first_deployed.clone());
+        let mut labels = target.labels.clone();
+        labels.extend(options.labels.clone());
+        labels.retain(|_, value| value != "null");
+        let now = self.now();
+        let release = Release {
+            name,
+            namespace,
+            revision: last.revision.saturating_add(1),
+            info: Info {
+                first_deployed,
+                last_deployed: Some(now.into()),
+                deleted: None,
+                description: options
+                    .description
+                    .clone()
+                    .unwrap_or_else(|| format!("Rollback to {to}")),
+                status: ReleaseStatus::PendingRollback,
+                rollback_revision: to,
+                notes: target.info.notes.clone(),
+            },
+            labels,
+            apply_method: ApplyMethod::ServerSide,
+            ..target
+        };
+        let mut progress = Progress::new(
+            OperationKind::Rollback,
+            now,
+            options.timeout,
+            settings_of(&options),
+        );
+        // What the newest revision left is replaced, whether it succeeded or not; what a deployed one
+        // before a failed one had may still be there, too.
+        let deployed = heads
+            .iter()
+            .rev()
+            .find(|head| head.status == ReleaseStatus::Deployed);
+        let other = deployed.map_or(last.revision, |head| head.revision);
+        replaces(&mut progress, &heads, last.revision, other);
+        let mut prune_history = beyond(&heads, options.max_history);
+        prune_history.retain(|revision| *revision != to && *revision != last.revision);
+        let operation = Operation::assemble(
+            self,
+            Parts {
+                release,
+                head: None,
+                progress,
+                crds: Vec::new(),
+                crd_policy: CrdPolicy::Skip,
+                namespace: None,
+                prune_history,
+                previous,
+            },
+        )?;
+        operation.preflight(options.preflight).await?;
+        Ok(operation)
+    }
+}

@@ -1,0 +1,143 @@
+//! Upgrades: a new revision of an existing release.
+//! Source of the rules: Helm 4.3.1 `pkg/action/upgrade.go`. Beyond Helm, objects that only a failed revision
+//! brought are removed, too.
+
+use super::begin::{Parts, beyond, check_name, of_rendered, pending, replaces, settings_of};
+use super::install::crd_objects;
+use super::request::{CrdPolicy, UpgradeRequest};
+use super::{Operation, OperationError};
+use crate::Rendered;
+use crate::helm::Helm;
+use crate::plan::OperationKind;
+use crate::progress::Progress;
+use crate::release::{Info, Release, ReleaseStatus, check_labels};
+use crate::storage::{RecordHead, StoredRelease};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Helm {
+    /// Begins an upgrade to what was rendered already; writes nothing yet. `request.values` do not matter.
+    ///
+    /// # Errors
+    /// When there is no revision to upgrade from, another operation is under way, or a kind is not served.
+    pub async fn begin_upgrade_rendered(
+        &self,
+        request: UpgradeRequest,
+        rendered: Rendered,
+    ) -> Result<Operation, OperationError> {
+        let base = self.upgrade_base(&request).await?;
+        self.upgrade_of(request, base, rendered).await
+    }
+
+    pub(super) async fn upgrade_base(
+        &self,
+        request: &UpgradeRequest,
+    ) -> Result<UpgradeBase, OperationError> {
+        check_name(&request.name)?;
+        check_labels(&request.options.labels)?;
+        let (namespace, name) = (&request.namespace, &request.name);
+        let no_deployed = || OperationError::NoDeployed { name: name.clone() };
+        let heads = self.history(namespace, name).await?;
+        let last = heads.last().ok_or_else(no_deployed)?.clone();
+        if last.status.is_pending() {
+            return Err(pending(&last));
+        }
+        let deployed = heads
+            .iter()
+            .rev()
+            .find(|head| head.status == ReleaseStatus::Deployed);
+        let current = match (deployed, &last.status) {
+            (Some(deployed), _) => deployed.revision,
+            (None, ReleaseStatus::Failed | ReleaseStatus::Superseded) => last.revision,
+            (None, _) => return Err(no_deployed()),
+        };
+        let mut previous = BTreeMap::new();
+        for revision in BTreeSet::from([current, last.revision]) {
+            previous.insert(revision, self.require(namespace, name, revision).await?);
+        }
+        Ok(UpgradeBase {
+            heads,
+            last,
+            current,
+            previous,
+        })
+    }
+
+    pub(super) async fn upgrade_of(
+        &self,
+        request: UpgradeRequest,
+        base: UpgradeBase,
+        rendered: Rendered,
+    ) -> Result<Operation, OperationError> {
+        let options = request.options;
+        let UpgradeBase {
+            heads,
+            last,
+            current,
+            previous,
+        } = base;
+        let first_deployed = previous
+            .get(&current)
+            .and_then(|stored| stored.release.info.first_deployed.clone());
+        let policy = options.crds.unwrap_or(CrdPolicy::Skip);
+        let crds = crd_objects(&rendered.crds, policy)?;
+        let mut labels = last.labels.clone();
+        labels.extend(options.labels.clone());
+        labels.retain(|_, value| value != "null");
+        let now = self.now();
+        let release = Release {
+            name: request.name,
+            namespace: request.namespace,
+            revision: last.revision.saturating_add(1),
+            info: Info {
+                first_deployed,
+                last_deployed: Some(now.into()),
+                description: "Preparing upgrade".to_owned(),
+                status: ReleaseStatus::PendingUpgrade,
+                notes: rendered.notes.clone(),
+                ..Info::default()
+            },
+            labels,
+            ..of_rendered(rendered)
+        };
+        let mut progress = Progress::new(
+            OperationKind::Upgrade,
+            now,
+            options.timeout,
+            settings_of(&options),
+        );
+        replaces(&mut progress, &heads, current, last.revision);
+        let mut prune_history = beyond(&heads, options.max_history);
+        prune_history.retain(|revision| *revision != last.revision);
+        let operation = Operation::assemble(
+            self,
+            Parts {
+                release,
+                head: None,
+                progress,
+                crds,
+                crd_policy: policy,
+                namespace: None,
+                prune_history,
+                previous,
+            },
+        )?;
+        operation.preflight(options.preflight).await?;
+        Ok(operation)
+    }
+}
+
+/// What an upgrade starts from.
+pub(super) struct UpgradeBase {
+    heads: Vec<RecordHead>,
+    last: RecordHead,
+    /// The revision whose objects are replaced.
+    current: u32,
+    previous: BTreeMap<u32, StoredRelease>,
+}
+
+impl UpgradeBase {
+    /// The revision that the upgrade makes.
+    pub(super) fn revision(&self) -> u32 {
+        self.last.revision.saturating_add(1)
+    }
+}

@@ -250,3 +250,45 @@ async fn helm_sees_an_operation_under_way_as_pending() {
     assert_eq!(list[0]["status"], "pending-install");
     assert!(operation.run().await.unwrap().succeeded());
 }
+
+#[tokio::test]
+async fn a_release_that_a_client_wrote_is_taken_over_with_all_its_fields() {
+    let namespace = plane().await.namespace("client").await.unwrap();
+    let ours = helm_of("kubepkg").await;
+    let mut first = config_map("a", "1");
+    first["data"]["dropped"] = "later".into();
+    let folder = ChartFolder::new("1.0.0", &[first]);
+    let arguments = [
+        "install",
+        "demo",
+        folder.path(),
+        "-n",
+        &namespace,
+        "--server-side=false",
+    ];
+    helm("helm", &arguments).await;
+    assert_eq!(
+        ours.status(&namespace, "demo").await.unwrap().apply_method,
+        kubepkg_helm::ApplyMethod::ClientSide
+    );
+
+    // Another value without a conflict, and a field less.
+    let chart = rendered("1.1.0", &[config_map("a", "2")], vec![]);
+    let request = upgrade(&namespace, ReleaseOptions::default());
+    let outcome = ours
+        .begin_upgrade_rendered(request, chart)
+        .await
+        .unwrap()
+        .run()
+        .await
+        .unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+    let object = live(&config_map_path(&namespace, "a")).await.unwrap();
+    assert_eq!(object["data"], serde_json::json!({"k": "2"}));
+    let managers = object["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!(managers.len(), 1, "{managers:?}");
+    assert_eq!(
+        ours.status(&namespace, "demo").await.unwrap().apply_method,
+        kubepkg_helm::ApplyMethod::ServerSide
+    );
+}

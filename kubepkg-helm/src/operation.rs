@@ -11,6 +11,7 @@ mod hooks;
 mod install;
 mod objects;
 mod records;
+mod rendering;
 mod request;
 mod rollback;
 mod uninstall;

@@ -14,12 +14,9 @@ use crate::plan::{OperationKind, PlanInput, Step, plan, removal_rank};
 use crate::progress::{Progress, Propagation, Settings, Wait};
 use crate::release::{ApplyMethod, Release, ReleaseStatus};
 use crate::storage::{RecordHead, StoredRelease};
-use crate::{Hook, Rendered, guard};
+use crate::{Hook, Rendered, guard, validate_release_name};
 use futures::StreamExt as _;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Longest name of a release.
-const NAME_LENGTH: usize = 53;
 
 pub(super) fn settings_of(options: &ReleaseOptions) -> Settings {
     Settings {
@@ -34,32 +31,10 @@ pub(super) fn settings_of(options: &ReleaseOptions) -> Settings {
 }
 
 pub(super) fn check_name(name: &str) -> Result<(), OperationError> {
-    let fail = |reason| {
-        Err(OperationError::Name {
-            name: name.to_owned(),
-            reason,
-        })
-    };
-    if name.is_empty() {
-        return fail("no name provided");
-    }
-    let part_is_good = |part: &str| {
-        let edge = |byte: Option<&u8>| {
-            byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        };
-        let bytes = part.as_bytes();
-        edge(bytes.first())
-            && edge(bytes.last())
-            && bytes
-                .iter()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
-    };
-    if name.len() > NAME_LENGTH || !name.split('.').all(part_is_good) {
-        return fail(
-            "invalid release name, must match regex ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than 53",
-        );
-    }
-    Ok(())
+    validate_release_name(name).map_err(|source| OperationError::Name {
+        name: name.to_owned(),
+        source,
+    })
 }
 
 pub(super) fn pending(head: &RecordHead) -> OperationError {
@@ -99,6 +74,7 @@ pub(super) struct Parts {
     pub(super) namespace: Option<NamespaceSpec>,
     pub(super) prune_history: Vec<u32>,
     pub(super) previous: BTreeMap<u32, StoredRelease>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Operation {
@@ -167,7 +143,7 @@ impl Operation {
             looks: 0,
             failure: None,
             kept,
-            warnings: Vec::new(),
+            warnings: parts.warnings,
             outcome: None,
         })
     }
@@ -272,6 +248,7 @@ impl Operation {
                 namespace: None,
                 prune_history: Vec::new(),
                 previous: BTreeMap::new(),
+                warnings: Vec::new(),
             },
         )?;
         let after_record = operation
@@ -373,7 +350,7 @@ pub(super) fn beyond(heads: &[RecordHead], max_history: usize) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{beyond, check_name};
+    use super::beyond;
     use crate::release::ReleaseStatus;
     use crate::storage::RecordHead;
     use std::collections::BTreeMap;
@@ -402,13 +379,5 @@ mod tests {
         assert!(beyond(&heads, 4).is_empty());
         assert_eq!(beyond(&heads, 3), [2]);
         assert_eq!(beyond(&heads, 1), [2, 3]);
-    }
-
-    #[test]
-    fn names_are_those_of_helm() {
-        assert!(check_name("a.b-c").is_ok());
-        for name in ["", "A", "a_b", "-a", "a.", &"a".repeat(54)] {
-            assert!(check_name(name).is_err(), "{name}");
-        }
     }
 }

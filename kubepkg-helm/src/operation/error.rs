@@ -125,12 +125,13 @@ pub enum OperationError {
     #[error(transparent)]
     Apply(Box<ApplyError>),
     /// The name of the release is not acceptable.
-    #[error("release name {name:?}: {reason}")]
+    #[error("release name {name:?}: {source}")]
     Name {
         /// The name.
         name: String,
         /// What is wrong with it.
-        reason: &'static str,
+        #[source]
+        source: crate::NameError,
     },
     /// A release of that name exists.
     #[error("cannot reuse a name that is still in use")]
@@ -212,12 +213,9 @@ pub enum OperationError {
         /// Name of the release.
         name: String,
     },
-    /// The chart needs subcharts that it does not hold.
-    #[error("found in Chart.yaml, but missing in charts/ directory: {}", names.join(", "))]
-    MissingDependencies {
-        /// The subcharts.
-        names: Vec<String>,
-    },
+    /// The chart can't be rendered.
+    #[error(transparent)]
+    Render(Box<crate::RenderError>),
     /// The version that the server reports is none.
     #[error("could not get server version from Kubernetes: {0}")]
     ServerVersion(#[from] crate::KubeVersionError),
@@ -236,6 +234,9 @@ pub enum OperationError {
         /// Why.
         reason: String,
     },
+    /// The runtime shut down while a chart was being rendered.
+    #[error("rendering was interrupted")]
+    Interrupted,
 }
 
 impl OperationError {
@@ -245,8 +246,15 @@ impl OperationError {
             OperationError::Api(error) => error.is_transient(),
             OperationError::Storage(error) => error.is_transient(),
             OperationError::Apply(error) => error.is_transient(),
+            OperationError::Interrupted => true,
             _ => false,
         }
+    }
+}
+
+impl From<crate::RenderError> for OperationError {
+    fn from(error: crate::RenderError) -> Self {
+        Self::Render(Box::new(error))
     }
 }
 

@@ -50,6 +50,7 @@ impl Helm {
         let options = request.options;
         let policy = options.crds.unwrap_or(CrdPolicy::Create);
         let crds = crd_objects(&rendered.crds, policy)?;
+        let warnings = rendered.warnings.clone();
         let now = self.now();
         let release = Release {
             name: request.name,
@@ -83,6 +84,7 @@ impl Helm {
                 namespace: options.create_namespace,
                 prune_history: Vec::new(),
                 previous: BTreeMap::new(),
+                warnings,
             },
         )?;
         operation.preflight(options.preflight).await?;

@@ -103,6 +103,7 @@ impl Helm {
                 namespace: None,
                 prune_history,
                 previous,
+                warnings: Vec::new(),
             },
         )?;
         operation.preflight(options.preflight).await?;

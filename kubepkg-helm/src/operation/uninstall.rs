@@ -73,6 +73,7 @@ impl Helm {
                 namespace: None,
                 prune_history,
                 previous: BTreeMap::new(),
+                warnings: Vec::new(),
             },
         )
     }

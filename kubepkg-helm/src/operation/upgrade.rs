@@ -83,6 +83,7 @@ impl Helm {
         let mut labels = last.labels.clone();
         labels.extend(options.labels.clone());
         labels.retain(|_, value| value != "null");
+        let warnings = rendered.warnings.clone();
         let now = self.now();
         let release = Release {
             name: request.name,
@@ -119,6 +120,7 @@ impl Helm {
                 namespace: None,
                 prune_history,
                 previous,
+                warnings,
             },
         )?;
         operation.preflight(options.preflight).await?;

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use kubepkg_gotemplate::message::{helm_exec_error, helm_parse_error};
-use kubepkg_gotemplate::{Budget, ExecError, FuncTable, Map, TemplateSet, Value, helm_funcs, sprig};
+use kubepkg_gotemplate::{
+    Budget, ExecError, FuncTable, Map, TemplateSet, Value, helm_funcs, sprig,
+};
 
 use super::env::RenderEnv;
 use super::objects::{self, VALUES};

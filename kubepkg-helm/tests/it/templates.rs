@@ -276,7 +276,9 @@ fn typed(value: &Value) -> Value {
 
 /// `%v` of a float64.
 fn printed(number: f64) -> String {
-    let text = kubepkg_gotemplate::fmt::printf(b"%v", &[kubepkg_gotemplate::Value::float64(number)]).unwrap();
+    let text =
+        kubepkg_gotemplate::fmt::printf(b"%v", &[kubepkg_gotemplate::Value::float64(number)])
+            .unwrap();
     String::from_utf8(text).unwrap()
 }
 

@@ -1,0 +1,108 @@
+//! Rendering a chart for an operation: with the cluster's version, the kinds that it serves and those that
+//! the chart's `crds/` will bring, and with `lookup` on the cluster. Rendering blocks, so it has a thread of
+//! its own.
+
+use super::install::crd_objects;
+use super::request::{CrdPolicy, InstallRequest, UpgradeRequest};
+use super::{Operation, OperationError, Outcome};
+use crate::cluster::{ClusterLookup, Discovery, kinds_of_crd};
+use crate::helm::Helm;
+use crate::{
+    Chart, ReleaseFacts, RenderError, RenderOptions, Rendered, Values, process_dependencies,
+};
+use std::sync::Arc;
+
+impl Helm {
+    /// Begins an install: renders, refuses what can be refused, writes nothing yet.
+    ///
+    /// # Errors
+    /// When a release of that name exists, the chart can't be rendered, or a kind is not served.
+    pub async fn begin_install(
+        &self,
+        request: InstallRequest,
+    ) -> Result<Operation, OperationError> {
+        self.check_install(&request).await?;
+        let facts = ReleaseFacts::install(&request.name, &request.namespace);
+        let policy = request.options.crds.unwrap_or(CrdPolicy::Create);
+        let skip_schema = request.options.skip_schema;
+        let (chart, values) = (Arc::clone(&request.chart), request.values.clone());
+        let rendered = self
+            .render(chart, values, facts, skip_schema, policy)
+            .await?;
+        self.install_of(request, rendered).await
+    }
+
+    /// Begins an upgrade: renders, refuses what can be refused, writes nothing yet.
+    ///
+    /// # Errors
+    /// When there is no revision to upgrade from, another operation is under way, the chart can't be
+    /// rendered, or a kind is not served.
+    pub async fn begin_upgrade(
+        &self,
+        request: UpgradeRequest,
+    ) -> Result<Operation, OperationError> {
+        let base = self.upgrade_base(&request).await?;
+        let facts = ReleaseFacts::upgrade(&request.name, &request.namespace, base.revision());
+        let policy = request.options.crds.unwrap_or(CrdPolicy::Skip);
+        let skip_schema = request.options.skip_schema;
+        let (chart, values) = (Arc::clone(&request.chart), request.values.clone());
+        let rendered = self
+            .render(chart, values, facts, skip_schema, policy)
+            .await?;
+        self.upgrade_of(request, base, rendered).await
+    }
+
+    /// Installs and waits for the end.
+    ///
+    /// # Errors
+    /// When it can't begin or its record can't be kept; a failed install is an [`Outcome`].
+    pub async fn install(&self, request: InstallRequest) -> Result<Outcome, OperationError> {
+        self.begin_install(request).await?.run().await
+    }
+
+    /// Upgrades and waits for the end.
+    ///
+    /// # Errors
+    /// When it can't begin or its record can't be kept; a failed upgrade is an [`Outcome`].
+    pub async fn upgrade(&self, request: UpgradeRequest) -> Result<Outcome, OperationError> {
+        self.begin_upgrade(request).await?.run().await
+    }
+
+    /// Renders a chart for this cluster, as an install or upgrade of it would.
+    ///
+    /// # Errors
+    /// When the cluster can't be asked or the chart can't be rendered.
+    pub async fn render(
+        &self,
+        chart: Arc<Chart>,
+        values: Values,
+        facts: ReleaseFacts,
+        skip_schema: bool,
+        crds: CrdPolicy,
+    ) -> Result<Rendered, OperationError> {
+        let mut known = Discovery::clone(&*self.cluster().discovery().await?);
+        if crds != CrdPolicy::Skip && !chart.crds().is_empty() {
+            // Only subcharts that take part bring their CRDs.
+            let mut processed = Chart::clone(&chart);
+            process_dependencies(&mut processed, &values).map_err(RenderError::from)?;
+            for object in crd_objects(&processed.crds(), crds)? {
+                for kind in kinds_of_crd(&object.value) {
+                    known.learn(kind);
+                }
+            }
+        }
+        let capabilities = known.capabilities()?;
+        let lookup = ClusterLookup::new(self.shared_cluster(), tokio::runtime::Handle::current());
+        tokio::task::spawn_blocking(move || {
+            let options = RenderOptions {
+                lookup: Some(&lookup),
+                skip_schema,
+                ..RenderOptions::default()
+            };
+            crate::render(&chart, &values, &facts, &capabilities, &options)
+        })
+        .await
+        .map_err(|_| OperationError::Interrupted)?
+        .map_err(OperationError::from)
+    }
+}

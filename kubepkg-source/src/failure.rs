@@ -394,24 +394,26 @@ fn redirect_reason(error: &reqwest::Error) -> Option<&'static str> {
         .map(|reason| reason.0)
 }
 
-/// Whether the connection failed over the certificate. An `io::Error` hides what it wraps from
-/// `source()`, so it is asked itself.
+/// Whether the connection failed over the certificate.
 fn is_certificate(error: &reqwest::Error) -> bool {
-    causes(error).any(|cause| {
-        let wrapped = cause
-            .downcast_ref::<std::io::Error>()
-            .and_then(|error| error.get_ref())
-            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        let tls = wrapped.or_else(|| cause.downcast_ref::<rustls::Error>());
+    causes(error).filter_map(tls_error).any(|tls| {
         matches!(
             tls,
-            Some(
-                rustls::Error::InvalidCertificate(_)
-                    | rustls::Error::NoCertificatesPresented
-                    | rustls::Error::InvalidCertRevocationList(_)
-            )
+            rustls::Error::InvalidCertificate(_)
+                | rustls::Error::NoCertificatesPresented
+                | rustls::Error::InvalidCertRevocationList(_)
         )
     })
+}
+
+/// The TLS error that a cause is or wraps. An `io::Error` hides what it wraps from `source()`, and may wrap another.
+fn tls_error<'a>(mut cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    loop {
+        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
+            return Some(tls);
+        }
+        cause = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+    }
 }
 
 fn causes<'a>(

@@ -12,6 +12,7 @@ mod faults;
 mod helm_repository;
 mod oci_registry;
 mod schemes;
+mod tls;
 mod vectors;
 
 use std::sync::Arc;

@@ -16,17 +16,22 @@ macro_rules! types {
 }
 
 mod args;
+mod cert;
 mod convert;
+mod crypto;
 mod data;
 mod date;
 mod decimal;
+mod der;
 mod dict;
 mod duration;
 mod encoding;
 mod flow;
+mod keys;
 mod lists;
 mod math;
 mod merge;
+mod password;
 mod path;
 mod random;
 mod reflect;
@@ -44,8 +49,9 @@ pub use date::{DURATION, TIME, time_value};
 /// templates and the cluster (`include`, `tpl`, `required`, `fail`, `lookup`, `getHostByName`).
 #[must_use]
 pub fn functions() -> Vec<Function> {
-    let tables: [fn() -> Vec<Function>; 17] = [
+    let tables: [fn() -> Vec<Function>; 18] = [
         convert::table,
+        crypto::table,
         data::table,
         date::table,
         dict::table,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kubepkg_gotemplate::gotype::{BYTES, Kind, MAP_ANY, STRING, Type};
+use kubepkg_gotemplate::gotype::{BYTES, Kind, MAP_ANY, MAP_STRING, SLICE_STRING, STRING, Type};
 use kubepkg_gotemplate::{
-    Context, Field, FuncResult, GoBytes, GoString, Map, Method, Object, Signature, Value,
+    Context, Entries, Field, FuncResult, GoBytes, GoString, List, Map, Method, Object, Signature,
+    Value,
 };
 
 fn text(args: &[Value]) -> String {
@@ -102,6 +103,37 @@ impl Object for KubeVersion {
     }
 }
 
+struct Capabilities;
+
+static CAPABILITIES_STRUCT: Type = Type::basic("common.Capabilities", Kind::Struct);
+static CAPABILITIES: Type =
+    Type::composite("*common.Capabilities", Kind::Pointer, &CAPABILITIES_STRUCT);
+static VERSION_SET: Type = Type::defined("common.VersionSet", &SLICE_STRING, &[]);
+
+impl Object for Capabilities {
+    fn go_type(&self) -> &'static Type {
+        &CAPABILITIES
+    }
+
+    fn field(&self, name: &str) -> Option<Field> {
+        match name {
+            "KubeVersion" => Some(Field::Value(Value::object(KubeVersion))),
+            // The first of Helm's list; the vectors look at sixty bytes.
+            "APIVersions" => Some(Field::Value(Value::List(List::typed(
+                &VERSION_SET,
+                [
+                    "v1",
+                    "admissionregistration.k8s.io/v1",
+                    "admissionregistration.k8s.io/v1alpha1",
+                ]
+                .map(Value::string)
+                .to_vec(),
+            )))),
+            _ => None,
+        }
+    }
+}
+
 /// Dot for the template of a chart `c` with these values and files.
 pub fn dot(values: &serde_json::Value, files: &BTreeMap<String, Vec<u8>>) -> Value {
     let values = Value::from(values);
@@ -131,17 +163,39 @@ pub fn dot(values: &serde_json::Value, files: &BTreeMap<String, Vec<u8>>) -> Val
         ("Name", Value::string("c/templates/t.txt")),
         ("BasePath", Value::string("c/templates")),
     ]);
+    let empty = || Value::string("");
+    let nothing = || Value::list(Vec::new());
     let chart = Value::map([
+        ("APIVersion", Value::string("v2")),
+        ("Annotations", Value::Map(Map::nil(&MAP_STRING))),
+        ("AppVersion", empty()),
+        ("Condition", empty()),
+        ("Dependencies", nothing()),
+        ("Deprecated", Value::Bool(false)),
+        ("Description", empty()),
+        ("Home", empty()),
+        ("Icon", empty()),
+        ("IsRoot", Value::Bool(true)),
+        ("Keywords", nothing()),
+        ("KubeVersion", empty()),
+        ("Maintainers", nothing()),
         ("Name", Value::string("c")),
+        ("Sources", nothing()),
+        ("Tags", empty()),
+        ("Type", empty()),
         ("Version", Value::string("0.1.0")),
     ]);
-    let capabilities = Value::map([("KubeVersion", Value::object(KubeVersion))]);
-    Value::map([
+    let all_objects: Entries = [
         ("Values", Value::Map(values)),
         ("Files", Value::Map(all)),
         ("Release", release),
         ("Template", template),
         ("Chart", chart),
-        ("Capabilities", capabilities),
-    ])
+        ("Capabilities", Value::object(Capabilities)),
+        ("Subcharts", Value::Map(Map::default())),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.into(), value))
+    .collect();
+    Value::Map(Map::from_entries(&VALUES, all_objects))
 }

@@ -18,8 +18,6 @@ mod quote;
 mod read;
 mod scalar;
 mod scan;
-mod scan_property;
-mod scan_scalar;
 mod spans;
 mod stream;
 mod tree;

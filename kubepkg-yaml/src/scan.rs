@@ -3,8 +3,12 @@
 //! The scanner behaves as libyaml's, whose Go form Kubernetes uses: YAML 1.1 with a few
 //! simplifications, block structure made explicit by `Block…Start` and `BlockEnd` tokens, and a
 //! mapping key without `?` recognised when its `:` comes on the same line within 1,024
-//! characters. Nesting deeper than 10,000 is refused. How scalars are read is in
-//! `scan_scalar.rs`, tags, anchors and directives in `scan_property.rs`.
+//! characters. Nesting deeper than 10,000 is refused. How scalars are read is in `scalar.rs`,
+//! tags, anchors and directives in `property.rs`, indentation and keys in `nesting.rs`.
+
+mod nesting;
+mod property;
+mod scalar;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -184,59 +188,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the simple key of `level` can still find its `:`.
-    fn check_simple_key(&mut self, level: usize) -> Result<bool, Fault> {
-        let here = self.reader.mark;
-        let Some(key) = self.simple_keys.get_mut(level) else {
-            return Ok(false);
-        };
-        if !key.possible {
-            return Ok(false);
-        }
-        if key.mark.line < here.line || key.mark.index + MAX_SIMPLE_KEY < here.index {
-            if key.required {
-                let context = key.mark;
-                return self.fault(context, NO_COLON);
-            }
-            key.possible = false;
-            return Ok(false);
-        }
-        Ok(true)
-    }
-
-    fn save_simple_key(&mut self) -> Result<(), Fault> {
-        if self.simple_key_allowed {
-            let required = self.flow_level == 0
-                && usize::try_from(self.indent)
-                    .is_ok_and(|indent| indent == self.reader.mark.column);
-            self.remove_simple_key()?;
-            let key = SimpleKey {
-                possible: true,
-                required,
-                token_number: self.parsed + self.tokens.len(),
-                mark: self.reader.mark,
-            };
-            if let Some(last) = self.simple_keys.last_mut() {
-                *last = key;
-            }
-            self.next_key_level = Some(self.simple_keys.len() - 1);
-        }
-        Ok(())
-    }
-
-    fn remove_simple_key(&mut self) -> Result<(), Fault> {
-        if let Some(key) = self.simple_keys.last_mut()
-            && key.possible
-        {
-            if key.required {
-                let context = key.mark;
-                return self.fault(context, NO_COLON);
-            }
-            key.possible = false;
-        }
-        Ok(())
-    }
-
     fn push_token(&mut self, token: Token<'a>) {
         let key_level = self.next_key_level.take();
         self.tokens.push_back(Queued { token, key_level });
@@ -248,60 +199,6 @@ impl<'a> Scanner<'a> {
             start: mark,
             end: mark,
         });
-    }
-
-    /// Opens a block collection at `column` unless one is open there. `number` is the token
-    /// before which it opens; none is the end of the queue.
-    fn roll_indent(
-        &mut self,
-        column: usize,
-        number: Option<usize>,
-        kind: TokenKind<'a>,
-        mark: Mark,
-    ) -> Result<(), Fault> {
-        let column = isize::try_from(column).unwrap_or(isize::MAX);
-        if self.flow_level > 0 || self.indent >= column {
-            return Ok(());
-        }
-        self.indents.push(self.indent);
-        self.indent = column;
-        if self.indents.len() > MAX_DEPTH {
-            let context = self.simple_keys.last().map_or(mark, |key| key.mark);
-            return self.fault(context, DEPTH);
-        }
-        let token = Token {
-            kind,
-            start: mark,
-            end: mark,
-        };
-        match number {
-            Some(number) => self.insert(number, token),
-            None => self.push_token(token),
-        }
-        Ok(())
-    }
-
-    fn insert(&mut self, number: usize, token: Token<'a>) {
-        let queued = Queued {
-            token,
-            key_level: None,
-        };
-        match number.checked_sub(self.parsed) {
-            Some(at) => self.tokens.insert(at.min(self.tokens.len()), queued),
-            // The place is gone: libyaml then adds to the end, and the parser finds the error.
-            None => self.tokens.push_back(queued),
-        }
-    }
-
-    fn unroll_indent(&mut self, column: isize) {
-        if self.flow_level > 0 {
-            return;
-        }
-        while self.indent > column {
-            let mark = self.reader.mark;
-            self.push(TokenKind::BlockEnd, mark);
-            self.indent = self.indents.pop().unwrap_or(-1);
-        }
     }
 
     fn is_document_marker(&self) -> bool {

@@ -116,9 +116,10 @@ fn a_value_is_not_nested_deeper_than_asked_for() {
 fn deep_text_costs_no_stack() {
     let depth = 9_999;
     let flow = format!("{}1{}", "{a: [".repeat(depth / 2), "]}".repeat(depth / 2));
-    let block: String = (0..500)
+    let block = (0..500)
         .map(|level| format!("{}a:\n", " ".repeat(level)))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let dashes = "- ".repeat(depth);
     let chain: String = (1..20_000)
         .map(|level| format!("- &a{level} [*a{}]\n", level - 1))
@@ -134,7 +135,7 @@ fn the_classic_bomb_is_refused() {
     let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for level in 1..12 {
         let inner = format!("*a{},", level - 1).repeat(10);
-        text.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+        text = format!("{text}a{level}: &a{level} [{inner}]\n");
     }
     let error = yaml_to_json(text.as_bytes()).unwrap_err();
     assert_eq!(
@@ -146,9 +147,10 @@ fn the_classic_bomb_is_refused() {
 #[test]
 fn large_text_is_read_in_linear_time() {
     // A quadratic step would take minutes here.
-    let items: String = (0..60_000)
+    let items = (0..60_000)
         .map(|index| format!("- key{index}: 'it''s {index}'\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let flow = format!("[{}]", "{a: 1, b: [x, y]}, ".repeat(30_000));
     let open = format!("{{{}}}", "? a, ".repeat(50_000));
     let merged = format!("a: &a {{b: 1}}\nc:\n{}", "  <<: *a\n".repeat(30));

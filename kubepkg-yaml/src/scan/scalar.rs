@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
+use super::{ScalarStyle, Scanner, Token, TokenKind};
 use crate::error::Fault;
 use crate::read::Mark;
-use crate::scan::{ScalarStyle, Scanner, Token, TokenKind};
 
 /// Text of a scalar: borrowed as long as it is one stretch of the input.
 struct Collected {
@@ -69,7 +69,7 @@ impl Breaks {
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) fn scan_plain(&mut self) -> Result<Token<'a>, Fault> {
+    pub(super) fn scan_plain(&mut self) -> Result<Token<'a>, Fault> {
         let start = self.reader.mark;
         let mut end = start;
         let mut text = Collected::at(self.reader.pos());
@@ -174,7 +174,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    pub(crate) fn scan_quoted(&mut self, single: bool) -> Result<Token<'a>, Fault> {
+    pub(super) fn scan_quoted(&mut self, single: bool) -> Result<Token<'a>, Fault> {
         let start = self.reader.mark;
         self.reader.skip();
         let quote = if single { b'\'' } else { b'"' };
@@ -335,7 +335,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    pub(crate) fn scan_block_scalar(&mut self, literal: bool) -> Result<Token<'a>, Fault> {
+    pub(super) fn scan_block_scalar(&mut self, literal: bool) -> Result<Token<'a>, Fault> {
         let start = self.reader.mark;
         self.reader.skip();
         let (keep, strip, increment) = self.take_block_header(start)?;

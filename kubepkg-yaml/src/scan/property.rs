@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
+use super::{Scanner, Token, TokenKind};
 use crate::error::Fault;
 use crate::read::Mark;
-use crate::scan::{Scanner, Token, TokenKind};
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
@@ -29,7 +29,7 @@ impl<'a> Scanner<'a> {
         Ok(self.reader.slice(start, self.reader.pos()))
     }
 
-    pub(crate) fn scan_directive(&mut self) -> Result<Token<'a>, Fault> {
+    pub(super) fn scan_directive(&mut self) -> Result<Token<'a>, Fault> {
         let start = self.reader.mark;
         self.reader.skip();
         let name = self.take_word()?;
@@ -94,7 +94,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    pub(crate) fn scan_anchor(&mut self, alias: bool) -> Result<Token<'a>, Fault> {
+    pub(super) fn scan_anchor(&mut self, alias: bool) -> Result<Token<'a>, Fault> {
         let start = self.reader.mark;
         self.reader.skip();
         let name = self.take_word()?;
@@ -118,7 +118,7 @@ impl<'a> Scanner<'a> {
         Ok(Token { kind, start, end })
     }
 
-    pub(crate) fn scan_tag(&mut self) -> Result<Token<'a>, Fault> {
+    pub(super) fn scan_tag(&mut self) -> Result<Token<'a>, Fault> {
         let start = self.reader.mark;
         self.reader.ensure(2)?;
         let (handle, suffix) = if self.reader.byte(1) == b'<' {

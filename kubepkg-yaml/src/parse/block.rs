@@ -1,0 +1,93 @@
+//! Block sequences and mappings, and sequences that are not indented in their mapping.
+
+use super::{Event, EventKind, Look, Parser, State, Step, empty_scalar, fault};
+
+impl<'a> Parser<'a> {
+    pub(super) fn block_sequence_entry(&mut self, first: bool) -> Step<'a> {
+        if first {
+            self.enter()?;
+        }
+        let (token, start, end) = self.look()?;
+        match token {
+            Look::BlockEntry => {
+                self.skip();
+                let state = State::BlockSequenceEntry { first: false };
+                let (token, ..) = self.look()?;
+                if matches!(token, Look::BlockEntry | Look::BlockEnd) {
+                    self.state = state;
+                    return Ok(empty_scalar(end));
+                }
+                self.states.push(state);
+                self.node(true, false)
+            }
+            Look::BlockEnd => Ok(self.leave(EventKind::SequenceEnd, start)),
+            _ => {
+                let context = self.marks.pop().unwrap_or_default();
+                fault("did not find expected '-' indicator", context, start)
+            }
+        }
+    }
+
+    pub(super) fn indentless_sequence_entry(&mut self) -> Step<'a> {
+        let (token, start, end) = self.look()?;
+        if token != Look::BlockEntry {
+            self.pop_state();
+            return Ok(Event {
+                kind: EventKind::SequenceEnd,
+                start,
+            });
+        }
+        self.skip();
+        let (token, ..) = self.look()?;
+        if matches!(
+            token,
+            Look::BlockEntry | Look::Key | Look::Value | Look::BlockEnd
+        ) {
+            self.state = State::IndentlessSequenceEntry;
+            return Ok(empty_scalar(end));
+        }
+        self.states.push(State::IndentlessSequenceEntry);
+        self.node(true, false)
+    }
+
+    pub(super) fn block_mapping_key(&mut self, first: bool) -> Step<'a> {
+        if first {
+            self.enter()?;
+        }
+        let (token, start, end) = self.look()?;
+        match token {
+            Look::Key => {
+                self.skip();
+                let (token, ..) = self.look()?;
+                if matches!(token, Look::Key | Look::Value | Look::BlockEnd) {
+                    self.state = State::BlockMappingValue;
+                    return Ok(empty_scalar(end));
+                }
+                self.states.push(State::BlockMappingValue);
+                self.node(true, true)
+            }
+            Look::BlockEnd => Ok(self.leave(EventKind::MappingEnd, start)),
+            _ => {
+                let context = self.marks.pop().unwrap_or_default();
+                fault("did not find expected key", context, start)
+            }
+        }
+    }
+
+    pub(super) fn block_mapping_value(&mut self) -> Step<'a> {
+        let state = State::BlockMappingKey { first: false };
+        let (token, start, end) = self.look()?;
+        if token != Look::Value {
+            self.state = state;
+            return Ok(empty_scalar(start));
+        }
+        self.skip();
+        let (token, ..) = self.look()?;
+        if matches!(token, Look::Key | Look::Value | Look::BlockEnd) {
+            self.state = state;
+            return Ok(empty_scalar(end));
+        }
+        self.states.push(state);
+        self.node(true, true)
+    }
+}

@@ -7,7 +7,7 @@
 //! credential helpers.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -442,6 +442,17 @@ impl FetchError {
     pub fn hint(&self) -> &'static str {
         self.failure.hint()
     }
+
+    /// The text without the chart's name: for messages that name the chart themselves.
+    pub fn detail(&self) -> String {
+        let mut text = self.failure.to_string();
+        // A condition of a Package shows one line: the causes belong into it.
+        for cause in std::iter::successors(self.failure.source(), |&cause| cause.source()) {
+            let _ = write!(text, ": {cause}");
+        }
+        let _ = write!(text, "; {}", self.hint());
+        text
+    }
 }
 
 impl fmt::Display for FetchError {
@@ -450,14 +461,13 @@ impl fmt::Display for FetchError {
             repository,
             name,
             version,
-            failure,
+            ..
         } = self;
-        write!(f, "chart {name} {version} from {repository}: {failure}")?;
-        // A condition of a Package shows one line: the causes belong into it.
-        for cause in std::iter::successors(failure.source(), |&cause| cause.source()) {
-            write!(f, ": {cause}")?;
-        }
-        write!(f, "; {}", failure.hint())
+        write!(
+            f,
+            "chart {name} {version} from {repository}: {}",
+            self.detail()
+        )
     }
 }
 

@@ -28,7 +28,7 @@ impl Default for Budget {
             include_depth: 1_000,
             total_depth: 200_000,
             output_bytes: 512 << 20,
-            wall_time: Some(Duration::from_secs(60)),
+            wall_time: Some(Duration::from_mins(1)),
         }
     }
 }

@@ -72,6 +72,7 @@ fn required(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
     Ok(value)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of a template function")]
 fn required_lint(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let value = args.get(1).cloned().unwrap_or_default();
     if is_missing(&value) {
@@ -86,6 +87,7 @@ fn fail(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
     Err(FuncError::Fail(text(args, 0)))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of a template function")]
 fn fail_lint(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let message = format!("fail: {}", text(args, 0));
     ctx.env().warn(&message);
@@ -100,6 +102,7 @@ fn lookup(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
         .map_err(FuncError::Message)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of a template function")]
 fn host_by_name(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     Ok(Value::string(ctx.env().host_by_name(&text(args, 0))))
 }

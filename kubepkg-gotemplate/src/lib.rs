@@ -6,6 +6,7 @@ mod budget;
 mod bytestring;
 mod code;
 mod collection;
+mod compile;
 mod constant;
 mod context;
 mod env;
@@ -54,6 +55,6 @@ pub use object::{Field, Method, Object};
 pub use quote::{InvalidSyntax, quote, unquote};
 pub use set::{MissingKey, Session, TemplateSet};
 pub use value::{
-    ComplexKind, FloatKind, FuncValue, IntKind, MAX_VALUE_DEPTH, Sequence, ToJsonError, UintKind,
-    Value,
+    ComplexKind, FloatKind, FuncBody, FuncValue, IntKind, MAX_VALUE_DEPTH, Sequence, ToJsonError,
+    UintKind, Value,
 };

@@ -194,7 +194,7 @@ fn unescape(text: &[u8], delimiter: u8) -> Result<(Unit, &[u8]), InvalidSyntax> 
 ///
 /// # Errors
 /// Malformed escapes, an empty literal.
-pub fn unquote_char(literal: &[u8]) -> Result<(i64, &[u8]), InvalidSyntax> {
+pub(crate) fn unquote_char(literal: &[u8]) -> Result<(i64, &[u8]), InvalidSyntax> {
     let text = literal.get(1..).ok_or(InvalidSyntax)?;
     match text.first() {
         None | Some(b'\'') => Err(InvalidSyntax),

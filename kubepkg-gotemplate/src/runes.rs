@@ -19,18 +19,18 @@ fn contains(table: &[(u32, u32)], c: char) -> bool {
 }
 
 /// `unicode.IsLetter`
-pub fn is_letter(c: char) -> bool {
+pub(crate) fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || (!c.is_ascii() && contains(LETTER, c))
 }
 
 /// `unicode.IsDigit`
-pub fn is_digit(c: char) -> bool {
+pub(crate) fn is_digit(c: char) -> bool {
     c.is_ascii_digit() || (!c.is_ascii() && contains(DIGIT, c))
 }
 
 /// `unicode.IsPrint`, which is also `strconv.IsPrint`: letters, marks, numbers, punctuation,
 /// symbols and the ASCII space.
-pub fn is_print(c: char) -> bool {
+pub(crate) fn is_print(c: char) -> bool {
     if c.is_ascii() {
         return (' '..='~').contains(&c);
     }
@@ -38,7 +38,7 @@ pub fn is_print(c: char) -> bool {
 }
 
 /// Decodes the first code point: `None` for an invalid sequence (of width 1) or empty input (width 0).
-pub fn decode(bytes: &[u8]) -> (Option<char>, usize) {
+pub(crate) fn decode(bytes: &[u8]) -> (Option<char>, usize) {
     let Some(&first) = bytes.first() else {
         return (None, 0);
     };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::budget::{Budget, Meter};
 use crate::bytestring::GoString;
-use crate::code::{Template, compile};
+use crate::code::Template;
+use crate::compile::compile;
 use crate::context::Context;
 use crate::env::Env;
 use crate::error::{ExecError, ParseError};

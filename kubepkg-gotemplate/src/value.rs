@@ -57,6 +57,9 @@ pub enum ComplexKind {
 /// pair, the second part only for two-valued sequences.
 pub type Sequence = dyn Fn() -> Box<dyn Iterator<Item = (Value, Option<Value>)>>;
 
+/// The code of a function value.
+pub type FuncBody = dyn Fn(&mut Context<'_>, &[Value]) -> FuncResult;
+
 /// A function held as a value, for the `call` built-in and `range` over functions.
 pub struct FuncValue {
     /// The function type, kind `Func`.
@@ -64,7 +67,7 @@ pub struct FuncValue {
     /// Parameters and result.
     pub signature: Signature,
     /// The code.
-    pub call: Box<dyn Fn(&mut Context<'_>, &[Value]) -> FuncResult>,
+    pub call: Box<FuncBody>,
     /// For `iter.Seq` and `iter.Seq2`: the sequence, and whether it is two-valued.
     pub sequence: Option<(Box<Sequence>, bool)>,
 }
@@ -467,7 +470,8 @@ fn float_to_json(x: f64) -> Result<serde_json::Value, ToJsonError> {
     // Below 1e21 Go writes an integral float without exponent or fraction.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "the range is checked first"
+        clippy::float_cmp,
+        reason = "only an integral float in range is converted"
     )]
     if x.trunc() == x && x.abs() < 9.0e18 && !(x == 0.0 && x.is_sign_negative()) {
         return Ok(serde_json::Value::from(x as i64));

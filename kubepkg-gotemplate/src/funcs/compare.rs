@@ -71,7 +71,6 @@ pub(super) fn eq(first: &Value, others: &[Value]) -> Result<bool, FuncError> {
     Ok(false)
 }
 
-#[expect(clippy::float_cmp, reason = "Go's == on floats")]
 fn eq_one(first: &Value, a: Basic<'_>, other: &Value, b: Basic<'_>) -> Result<bool, FuncError> {
     Ok(match (a, b) {
         (Basic::Bool(a), Basic::Bool(b)) => a == b,

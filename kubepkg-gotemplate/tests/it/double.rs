@@ -132,6 +132,7 @@ fn file(files: &Value, name: &Value) -> Vec<u8> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of a method")]
 fn as_yaml(files: &Value, encode: fn(&[u8]) -> Json) -> FuncResult {
     let mut out = serde_json::Map::new();
     for (name, value) in map(files).borrow().iter() {
@@ -342,7 +343,7 @@ fn without_nulls(json: &mut Json) {
 }
 
 /// The top object for a row of the vectors.
-pub fn top(row: &Json) -> Value {
+pub(crate) fn top(row: &Json) -> Value {
     let values = row["values"].as_str().unwrap_or_default();
     let mut values = Json::Object(kubepkg_yaml::load_values(values.as_bytes()).unwrap());
     without_nulls(&mut values);

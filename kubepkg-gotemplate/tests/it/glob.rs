@@ -1,7 +1,7 @@
 //! File patterns as far as the vectors use them: `*`, `**`, `?`, `[ab]`, `[!a]`, `{a,b}`.
 
 /// Whether a pattern matches a path; a pattern that cannot be read matches everything, as in Helm.
-pub fn matches(pattern: &str, path: &str) -> bool {
+pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     if pattern.matches('[').count() != pattern.matches(']').count() {
         return true;
     }

@@ -145,7 +145,7 @@ fn check(compressed: &[u8], at_least: usize) {
         match (judge(&row, &render(&row)), exceptions.get(id.as_str())) {
             (None, None) => passed += 1,
             (None, Some(_)) => {
-                failures.push(format!("{id}: passes, but is listed as an exception"))
+                failures.push(format!("{id}: passes, but is listed as an exception"));
             }
             (Some(_), Some(_)) => {}
             (Some(wrong), None) => failures.push(format!(

@@ -1,5 +1,6 @@
 //! Hostile templates end in an error, never in a stack overflow, and errors keep their places.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use kubepkg_gotemplate::{
@@ -48,10 +49,12 @@ fn templates_nest_a_hundred_thousand_deep_and_no_further() {
 fn many_names_cannot_get_around_the_include_limit() {
     let mut text = String::new();
     for i in 0..200 {
-        text += &format!(
-            r#"{{{{ define "n{i}" }}}}{{{{ include "n{}" . }}}}{{{{ end }}}}"#,
-            (i + 1) % 200
-        );
+        let next = (i + 1) % 200;
+        write!(
+            text,
+            r#"{{{{ define "n{i}" }}}}{{{{ include "n{next}" . }}}}{{{{ end }}}}"#
+        )
+        .unwrap();
     }
     text += r#"{{ include "n0" . }}"#;
     let budget = Budget {

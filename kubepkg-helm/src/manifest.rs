@@ -181,8 +181,8 @@ static HEAD: GoType = GoType::Struct(&GoStruct {
 });
 
 impl Head {
-    fn read(document: &Value) -> Result<Self, String> {
-        match decode(document, &HEAD)? {
+    fn read(document: &Value, text: &str) -> Result<Self, String> {
+        match decode(document, text.as_bytes(), &HEAD)? {
             Some(value) => serde_json::from_value(value).map_err(|error| error.to_string()),
             None => Ok(Self::default()),
         }
@@ -293,7 +293,7 @@ pub fn sort_manifests<'a>(
                 message,
             };
             let value = load(document.text.as_bytes()).map_err(failed)?;
-            let head = Head::read(&value).map_err(failed)?;
+            let head = Head::read(&value, document.text).map_err(failed)?;
             let content = document.text.to_owned();
             match head.annotation(HOOK_ANNOTATION) {
                 Some(events) => sorted.hooks.extend(hook(&head, events, path, content)),

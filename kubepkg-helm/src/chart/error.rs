@@ -18,6 +18,14 @@ pub enum ChartError {
     /// There is no `Chart.yaml`.
     #[error("Chart.yaml file is missing")]
     NoChartYaml,
+    /// The folder has no readable `Chart.yaml`.
+    #[error("unable to detect chart at {}: {source}", path.display())]
+    NotAChart {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// Why it can't be read.
+        source: std::io::Error,
+    },
     /// `Chart.yaml` breaks a rule.
     #[error("validation: {message}")]
     Validation {

@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::load::{LoadedFile, load_files, without_mark};
+use super::read::check_head;
 use super::{Chart, ChartError, ChartLimits, IgnoreRules};
 
 impl Chart {
@@ -21,6 +22,18 @@ impl Chart {
             path: dir.to_owned(),
             source,
         })?;
+        // Helm looks at the file itself before anything is ignored.
+        let chart_file = root.join("Chart.yaml");
+        let unknown = |source| ChartError::NotAChart {
+            path: chart_file.clone(),
+            source,
+        };
+        let mut head = Vec::new();
+        let file = fs::File::open(&chart_file).map_err(unknown)?;
+        file.take(limits.max_bytes)
+            .read_to_end(&mut head)
+            .map_err(unknown)?;
+        check_head(&head)?;
         let ignore_file = root.join(".helmignore");
         let rules = match fs::read(&ignore_file) {
             Ok(text) => IgnoreRules::parse(&text)?,

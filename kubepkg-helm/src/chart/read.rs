@@ -102,6 +102,22 @@ static LOCK: GoType = GoType::Struct(&GoStruct {
     ],
 });
 
+static HEAD: GoType = GoType::Struct(&GoStruct {
+    name: "chartBase",
+    printed: "loader.chartBase",
+    fields: &[text("apiVersion")],
+});
+
+/// Helm finds out a chart's format before it reads the rest, and words errors of that step differently.
+pub(super) fn check_head(text: &[u8]) -> Result<(), ChartError> {
+    let load = |message| ChartError::File {
+        file: "Chart.yaml",
+        message,
+    };
+    decode_yaml(text, &HEAD).map_err(load)?;
+    Ok(())
+}
+
 impl Metadata {
     /// Reads the text of `Chart.yaml`, without validating it.
     ///

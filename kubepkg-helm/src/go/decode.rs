@@ -66,7 +66,7 @@ impl fmt::Display for GoType {
 /// # Errors
 /// The whole text of `yaml.Unmarshal`'s error.
 pub(crate) fn decode_yaml(text: &[u8], ty: &GoType) -> Result<Option<Value>, String> {
-    decode(&load(text)?, ty)
+    decode(&load(text)?, text, ty)
 }
 
 /// The document as JSON, whole numbers whole.
@@ -77,12 +77,14 @@ pub(crate) fn load(text: &[u8]) -> Result<Value, String> {
     kubepkg_yaml::load(text).map_err(|error| format!("error converting YAML to JSON: {error}"))
 }
 
-/// As [`decode_yaml`], from the document as JSON.
+/// As [`decode_yaml`], from the document as JSON; `text` is what it was loaded from.
 ///
 /// # Errors
 /// As [`decode_yaml`].
-pub(crate) fn decode(value: &Value, ty: &GoType) -> Result<Option<Value>, String> {
+pub(crate) fn decode(value: &Value, text: &[u8], ty: &GoType) -> Result<Option<Value>, String> {
     let mut decoder = Decoder {
+        text,
+        pointer: String::new(),
         owner: None,
         path: Vec::new(),
         first_error: None,
@@ -96,13 +98,15 @@ pub(crate) fn decode(value: &Value, ty: &GoType) -> Result<Option<Value>, String
     }
 }
 
-struct Decoder {
+struct Decoder<'a> {
+    text: &'a [u8],
+    pointer: String,
     owner: Option<&'static str>,
     path: Vec<&'static str>,
     first_error: Option<String>,
 }
 
-impl Decoder {
+impl Decoder<'_> {
     fn value(&mut self, value: &Value, ty: &GoType) -> Option<Value> {
         match (value, ty) {
             (Value::Null, _) => None,
@@ -111,28 +115,30 @@ impl Decoder {
             | (Value::String(_), GoType::Text)
             | (Value::Bool(_), GoType::Bool) => Some(value.clone()),
             (Value::Bool(yes), GoType::Text) => Some(Value::String(yes.to_string())),
-            (Value::Number(number), GoType::Text) => Some(Value::String(number_text(number))),
+            (Value::Number(number), GoType::Text) => {
+                let number = self.as_written(number);
+                Some(Value::String(number_text(&number)))
+            }
             (Value::String(time), GoType::Time) => match super::text::check_time(time) {
                 Ok(()) => Some(value.clone()),
                 Err(error) => self.fail(error),
             },
             (_, GoType::Time) => self.fail("Time.UnmarshalJSON: input is not a JSON string".into()),
-            (Value::Array(items), GoType::Slice(of)) => Some(
-                items
-                    .iter()
-                    .map(|item| self.value(item, of).unwrap_or_else(|| zero(of)))
-                    .collect(),
-            ),
-            (Value::Object(map), GoType::Map(of)) => Some(Value::Object(
-                map.iter()
-                    .map(|(key, item)| {
-                        (
-                            key.clone(),
-                            self.value(item, of).unwrap_or_else(|| zero(of)),
-                        )
-                    })
-                    .collect(),
-            )),
+            (Value::Array(items), GoType::Slice(of)) => {
+                let read = |(at, item): (usize, &Value)| {
+                    let item = self.within(&at.to_string(), |inner| inner.value(item, of));
+                    item.unwrap_or_else(|| zero(of))
+                };
+                Some(items.iter().enumerate().map(read).collect())
+            }
+            (Value::Object(map), GoType::Map(of)) => {
+                let mut read = Map::new();
+                for (key, item) in map {
+                    let item = self.within(key, |inner| inner.value(item, of));
+                    read.insert(key.clone(), item.unwrap_or_else(|| zero(of)));
+                }
+                Some(Value::Object(read))
+            }
             (Value::Object(map), GoType::Struct(of)) => Some(Value::Object(self.object(map, of))),
             _ => self.mismatch(value, ty),
         }
@@ -147,13 +153,48 @@ impl Decoder {
                 continue;
             };
             self.path.push(field.json);
-            if let Some(item) = self.value(item, field.ty) {
+            if let Some(item) = self.within(key, |inner| inner.value(item, field.ty)) {
                 read.insert(field.json.to_owned(), item);
             }
             self.path.pop();
         }
         self.owner = outer;
         read
+    }
+
+    /// Runs `read` with the pointer one step deeper.
+    fn within<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.pointer.len();
+        self.pointer.push('/');
+        self.pointer
+            .push_str(&key.replace('~', "~0").replace('/', "~1"));
+        let done = read(self);
+        self.pointer.truncate(length);
+        done
+    }
+
+    /// A whole number may have been written as a float (`1e6`); Go still knows and prints it as one.
+    fn as_written(&self, number: &serde_json::Number) -> serde_json::Number {
+        let is_large = number.as_f64().is_some_and(|float| float.abs() >= 1e6) && !number.is_f64();
+        let written = || {
+            let spanned =
+                kubepkg_yaml::load_spanned(self.text, 1, &kubepkg_yaml::Limits::default()).ok()?;
+            let at = spanned.span(&self.pointer)?.value;
+            let line = String::from_utf8_lossy(self.text)
+                .lines()
+                .nth(at.line - 1)?
+                .to_owned();
+            let token: String = line.chars().skip(at.column - 1).collect();
+            let end = token.find([' ', ',', '}', ']', '#']).unwrap_or(token.len());
+            token.get(..end).map(str::to_owned)
+        };
+        let is_float =
+            |token: String| token.contains(['.', 'e', 'E']) && !token.contains(['x', 'X']);
+        if is_large && written().is_some_and(is_float) {
+            let float = number.as_f64().and_then(serde_json::Number::from_f64);
+            return float.unwrap_or_else(|| number.clone());
+        }
+        number.clone()
     }
 
     fn mismatch(&mut self, value: &Value, ty: &GoType) -> Option<Value> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use kubepkg_gotemplate::message::{helm_exec_error, helm_parse_error};
 use kubepkg_gotemplate::{
-    Budget, ExecError, FuncTable, Map, TemplateSet, Value, helm_funcs, sprig,
+    Budget, ExecError, FuncTable, Map, MissingKey, TemplateSet, Value, helm_funcs, sprig,
 };
 
 use super::env::RenderEnv;
@@ -70,7 +70,8 @@ pub(super) fn run(
     let mut order: Vec<(&String, &Template<'_>)> = templates.iter().collect();
     order.sort_by_key(|(path, _)| std::cmp::Reverse((path.matches('/').count(), *path)));
 
-    let mut set = TemplateSet::new("gotpl", functions(options.lint));
+    let mut set =
+        TemplateSet::new("gotpl", functions(options.lint)).with_missing_key(MissingKey::Zero);
     for (path, template) in &order {
         set.parse(path, template.text)
             .map_err(|error| RenderError::Parse {

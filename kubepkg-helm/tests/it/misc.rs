@@ -187,6 +187,15 @@ fn processes_dependencies_as_helm() {
     });
 }
 
+fn ignore_text(case: &Value) -> Vec<u8> {
+    let mut all = text(case, "helmignore").unwrap();
+    if let Some(repeat) = case.get("helmignore_repeat") {
+        let times = usize::try_from(repeat[1].as_u64().unwrap()).unwrap();
+        all.extend(repeat[0].as_str().unwrap().repeat(times).into_bytes());
+    }
+    all
+}
+
 #[test]
 fn ignores_as_helm() {
     let all = crate::vectors::read("helm-misc-ignore");
@@ -198,10 +207,7 @@ fn ignores_as_helm() {
         if case["group"] == "paths" {
             return Ok(());
         }
-        let rules = match (
-            IgnoreRules::parse(&text(case, "helmignore").unwrap()),
-            case.get("error"),
-        ) {
+        let rules = match (IgnoreRules::parse(&ignore_text(case)), case.get("error")) {
             (Err(error), Some(wanted)) => {
                 return same("error", &Value::from(error.to_string()), wanted);
             }
@@ -234,16 +240,12 @@ fn hook(hook: &Hook) -> Value {
 }
 
 fn resource(manifest: &Manifest) -> Value {
-    let name = manifest.head.metadata.clone().unwrap_or_default().name;
-    let mut row = json!({"path": manifest.path, "content": manifest.content});
-    for (key, text) in [
-        ("apiVersion", &manifest.head.api_version),
-        ("kind", &manifest.head.kind),
-        ("name", &name),
-    ] {
-        if !text.is_empty() {
-            row[key] = text.as_str().into();
-        }
+    let mut row = json!({
+        "path": manifest.path, "content": manifest.content,
+        "apiVersion": manifest.head.api_version, "kind": manifest.head.kind,
+    });
+    if let Some(metadata) = &manifest.head.metadata {
+        row["name"] = metadata.name.as_str().into();
     }
     row
 }

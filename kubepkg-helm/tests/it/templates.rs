@@ -349,17 +349,23 @@ fn chart(case: &Value) -> Answer {
             let rows = sorted.manifests.iter();
             let rows =
                 rows.map(|row| json!(format!("{} {}/{}", row.path, row.head.kind, name(row))));
-            Ok(json!({ "uninstallOrder": rows.collect::<Vec<_>>() }))
+            Ok(
+                json!({ "uninstallOrder": rows.collect::<Vec<_>>(), "hooks": sorted.hooks.iter().map(hook).collect::<Vec<_>>() }),
+            )
         }
         other => panic!("unknown mode {other}"),
     }
 }
 
 fn hook(hook: &Hook) -> Value {
-    json!({
-        "name": hook.name, "kind": hook.kind, "path": hook.path, "manifest": hook.manifest, "weight": hook.weight,
-        "events": hook.events, "deletePolicies": hook.delete_policies, "outputLogPolicies": hook.output_log_policies,
-    })
+    let mut row = json!({
+        "name": hook.name, "kind": hook.kind, "path": hook.path, "manifest": hook.manifest,
+        "weight": hook.weight, "events": hook.events, "deletePolicies": hook.delete_policies,
+    });
+    if !hook.output_log_policies.is_empty() {
+        row["outputLogPolicies"] = json!(hook.output_log_policies);
+    }
+    row
 }
 
 #[test]

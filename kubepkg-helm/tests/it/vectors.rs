@@ -131,15 +131,32 @@ fn exceptions(file: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// Equal, or both in words.
+/// Equal, or both in words, from a little before the first difference.
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     what: &str,
     got: &T,
     wanted: &T,
 ) -> Result<(), String> {
     if got == wanted {
-        Ok(())
-    } else {
-        Err(format!("{what}\n   got    {got:?}\n   wanted {wanted:?}"))
+        return Ok(());
     }
+    let (got, wanted) = (format!("{got:?}"), format!("{wanted:?}"));
+    let equal = got
+        .chars()
+        .zip(wanted.chars())
+        .take_while(|(one, two)| one == two)
+        .count();
+    let cut = |text: &str| -> String {
+        let start = if text.chars().count() < 500 {
+            0
+        } else {
+            equal.saturating_sub(120)
+        };
+        text.chars().skip(start).take(500).collect()
+    };
+    Err(format!(
+        "{what}\n   got    {}\n   wanted {}",
+        cut(&got),
+        cut(&wanted)
+    ))
 }

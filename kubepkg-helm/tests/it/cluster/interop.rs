@@ -292,3 +292,150 @@ async fn a_release_that_a_client_wrote_is_taken_over_with_all_its_fields() {
         kubepkg_helm::ApplyMethod::ServerSide
     );
 }
+
+/// A chart with what charts use: helpers, values, a subchart with a CRD behind a condition, hooks, notes,
+/// capabilities and a lookup.
+fn full_chart() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(
+        "Chart.yaml",
+        "apiVersion: v2\nname: demo\nversion: 2.0.0\nappVersion: \"3\"\ndependencies:\n- name: sub\n  version: 1.0.0\n  condition: sub.enabled\n",
+    );
+    write("values.yaml", "greeting: hello\nsub:\n  enabled: false\n");
+    write(
+        "templates/_helpers.tpl",
+        "{{- define \"demo.labels\" -}}\nchart: {{ .Chart.Name }}-{{ .Chart.Version }}\n{{- end -}}\n",
+    );
+    write(
+        "templates/cm.yaml",
+        r#"apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-cm
+  labels:
+    {{- include "demo.labels" . | nindent 4 }}
+data:
+  greeting: {{ .Values.greeting | quote }}
+  revision: {{ .Release.Revision | quote }}
+  batch: {{ .Capabilities.APIVersions.Has "batch/v1/Job" | quote }}
+  version: {{ .Capabilities.KubeVersion.Version | quote }}
+  default: {{ (lookup "v1" "ServiceAccount" .Release.Namespace "default").metadata.name | quote }}
+  missing: {{ empty (lookup "v1" "ConfigMap" .Release.Namespace "no-such") | quote }}
+"#,
+    );
+    write(
+        "templates/hook.yaml",
+        r#"apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}-hook
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: c
+        image: example.test/c:1
+"#,
+    );
+    write(
+        "templates/NOTES.txt",
+        "{{ .Values.greeting }}, {{ .Release.Name }}\n",
+    );
+    write(
+        "charts/sub/Chart.yaml",
+        "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
+    );
+    write(
+        "charts/sub/templates/cm.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: sub\n",
+    );
+    write("charts/sub/crds/broken.yaml", "not: a crd\n");
+    folder
+}
+
+#[tokio::test]
+async fn a_rendered_chart_gives_the_release_that_helm_gives() {
+    use kubepkg_helm::{Chart, ChartLimits, Values};
+    let folder = full_chart();
+    let path = folder.path().to_str().unwrap();
+    let chart =
+        std::sync::Arc::new(Chart::load_dir(folder.path(), &ChartLimits::default()).unwrap());
+    let ours = helm_of("kubepkg").await;
+    let mine = plane().await.namespace("mine").await.unwrap();
+    let theirs = plane().await.namespace("their").await.unwrap();
+    helm(
+        "helm",
+        &[
+            "install",
+            "demo",
+            path,
+            "-n",
+            &theirs,
+            "--set",
+            "greeting=hi",
+        ],
+    )
+    .await;
+    let values = || Values::from(serde_json::json!({"greeting": "hi"}));
+    let mut request = install(&mine, ReleaseOptions::default());
+    (request.chart, request.values) = (std::sync::Arc::clone(&chart), values());
+    let outcome = ours.install(request).await.unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+
+    helm(
+        "helm",
+        &[
+            "upgrade",
+            "demo",
+            path,
+            "-n",
+            &theirs,
+            "--set",
+            "greeting=hi",
+        ],
+    )
+    .await;
+    let mut request = upgrade(&mine, ReleaseOptions::default());
+    (request.chart, request.values) = (chart, values());
+    let outcome = ours.upgrade(request).await.unwrap();
+    assert!(outcome.succeeded(), "{:?}", outcome.failure);
+    for revision in [1, 2] {
+        let a = ours.get(&mine, "demo", Some(revision)).await.unwrap();
+        let b = ours.get(&theirs, "demo", Some(revision)).await.unwrap();
+        assert_eq!(a.manifest.replace(&mine, &theirs), b.manifest);
+        assert_eq!((&a.config, &a.info.notes), (&b.config, &b.info.notes));
+        assert_eq!(
+            (&a.info.status, &a.info.description),
+            (&b.info.status, &b.info.description)
+        );
+        assert_eq!(a.hooks[0].manifest, b.hooks[0].manifest);
+        assert_eq!(without_times(&a.chart), without_times(&b.chart));
+    }
+    let object = live(&config_map_path(&mine, "demo-cm")).await.unwrap();
+    assert_eq!(object["data"]["revision"], "2");
+    assert_eq!(object["data"]["batch"], "true");
+    assert_eq!(object["data"]["default"], "default");
+    assert_eq!(object["data"]["missing"], "true");
+}
+
+/// Helm records when the files of a folder were written.
+fn without_times(chart: &Value) -> Value {
+    match chart {
+        Value::Object(members) => members
+            .iter()
+            .filter(|(key, _)| !key.ends_with("modtime"))
+            .map(|(key, value)| (key.clone(), without_times(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(without_times).collect(),
+        other => other.clone(),
+    }
+}

@@ -23,6 +23,8 @@ enum Operand<'a> {
 pub(super) struct Printer {
     pub(super) layout: Layout,
     erroring: bool,
+    /// The defined type whose plain value is being printed.
+    defined: Option<&'static str>,
 }
 
 type Printed = Result<(), FormatError>;
@@ -49,7 +51,8 @@ impl Printer {
         match operand {
             Operand::Nil | Operand::Value(Value::Nil) => self.layout.write("<nil>"),
             Operand::Value(value) => {
-                self.layout.write(value.type_name());
+                let name = self.defined.take().unwrap_or(value.type_name());
+                self.layout.write(name);
                 self.layout.write("=");
                 self.operand(value, 'v', 0)?;
             }
@@ -314,7 +317,10 @@ impl Printer {
         }
         let ty = object.go_type();
         if let Some(inner) = object.underlying() {
-            return self.operand(&inner, verb, depth);
+            self.defined = Some(ty.name);
+            let printed = self.operand(&inner, verb, depth);
+            self.defined = None;
+            return printed;
         }
         if ty.kind == Kind::Pointer {
             if depth > 0 {

@@ -4,10 +4,19 @@ use super::Answer;
 use crate::bytestring::GoString;
 use crate::collection::{GoBytes, List};
 use crate::func::FuncError;
+use crate::gotype::Kind;
 use crate::value::{UintKind, Value};
 
 fn fail<T>(text: impl Into<String>) -> Result<T, FuncError> {
     Err(FuncError::Message(text.into()))
+}
+
+/// The name of the type, of what is pointed to when the value is a pointer.
+fn pointed_to(value: &Value) -> &'static str {
+    match value.go_type() {
+        Some(ty) if ty.kind == Kind::Pointer => ty.elem.unwrap_or(ty).name,
+        _ => value.type_name(),
+    }
 }
 
 /// The index as Go's `indexArg` reads it: an integer not above `bound` (equal passes here and
@@ -72,7 +81,7 @@ pub(super) fn index(item: &Value, indexes: &[Value]) -> Result<Answer, FuncError
                 }
             }
             other => {
-                return fail(format!("can't index item of type {}", other.type_name()));
+                return fail(format!("can't index item of type {}", pointed_to(other)));
             }
         };
     }
@@ -109,7 +118,7 @@ pub(super) fn slice(item: &Value, indexes: &[Value]) -> Result<Value, FuncError>
         }
         Value::Bytes(bytes) => (bytes.len(), bytes.len()),
         Value::List(list) => (list.len(), list.capacity()),
-        other => return fail(format!("can't slice item of type {}", other.type_name())),
+        other => return fail(format!("can't slice item of type {}", pointed_to(other))),
     };
     let mut bounds = [0, len, capacity];
     for (bound, index) in bounds.iter_mut().zip(indexes) {
@@ -156,7 +165,7 @@ pub(super) fn len(item: &Value, through_interface: bool) -> Result<Value, FuncEr
         Value::Bytes(bytes) => bytes.len(),
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
-        other => return fail(format!("len of type {}", other.type_name())),
+        other => return fail(format!("len of type {}", pointed_to(other))),
     };
     Ok(Value::int(i64::try_from(n).unwrap_or(i64::MAX)))
 }

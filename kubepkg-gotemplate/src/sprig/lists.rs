@@ -114,11 +114,14 @@ fn chunk(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let width = int(args, 0);
     let all = items(any(args, 1), "Cannot chunk type")?;
     if width <= 0 {
-        // The number of chunks is computed in floating point and then out of range.
-        if all.is_empty() && width < 0 {
-            return Ok(Value::List(List::typed(&SLICE_SLICE_ANY, vec![])));
-        }
-        return Err(panic("runtime error: makeslice: len out of range"));
+        // The number of chunks is computed in floating point: none, one, or out of range.
+        let last = i64::try_from(all.len()).unwrap_or(i64::MAX) - 1;
+        let chunks = match last {
+            0 if width < -1 => vec![list(all)],
+            1.. if last <= width.saturating_neg() => Vec::new(),
+            _ => return Err(panic("runtime error: makeslice: len out of range")),
+        };
+        return Ok(Value::List(List::typed(&SLICE_SLICE_ANY, chunks)));
     }
     let chunks = all
         .chunks(size(width))

@@ -17,6 +17,7 @@ mod package;
 mod package_set;
 mod pattern;
 mod repository;
+mod requirement;
 mod revision;
 mod schema;
 mod serial;
@@ -59,13 +60,15 @@ pub use reason::{
 pub use repository::{
     DEFAULT_INTERVAL, Repository, RepositorySpec, RepositoryStatus, THRESHOLD_RULE, Trust,
 };
+pub use requirement::{
+    InvalidRequirement, ONE_REQUIREMENT_RULE, Required, Requirement, SHAPED_MEMBER_RULE,
+};
 pub use revision::{
     IMMUTABLE_RULE, PackageRevision, PackageRevisionSpec, PackageRevisionStatus, Phase,
     RevisionComponent, RevisionComponentStatus, revision_name,
 };
 pub use schema::Rule;
 pub use source::{
-    DEFAULT_VARIANT, InvalidRequirement, Library, ONE_REQUIREMENT_RULE, PackageSource,
-    PackageSourceSpec, PackageSourceStatus, Permissions, PolicyRule, Required, Requirement,
-    Rollback, SHAPED_MEMBER_RULE, SOURCE_REF_RULE, SourceKind, SourceRef, Variant,
+    DEFAULT_VARIANT, Library, PackageSource, PackageSourceSpec, PackageSourceStatus, Permissions,
+    PolicyRule, Rollback, SOURCE_REF_RULE, SourceKind, SourceRef, Variant,
 };

@@ -95,15 +95,24 @@ fn failed(action: impl Into<String>) -> impl FnOnce(kube::Error) -> CliError {
 }
 
 impl Cluster {
-    /// Asks a cluster which APIs it serves, and refuses one without kubepkg.
+    /// Asks a cluster which APIs it serves, and refuses one without kubepkg. A cluster that does not answer this
+    /// question, to this user, is taken at its word when the real request follows.
     ///
     /// # Errors
     /// [`CliError::NotInstalled`], [`CliError::TooOld`], or the error of the request.
     pub async fn open(client: Client, group: ApiGroup) -> Result<Self, CliError> {
-        let groups = client
-            .list_api_groups()
-            .await
-            .map_err(failed("ask the cluster which APIs it serves"))?;
+        let groups = match client.list_api_groups().await {
+            Ok(groups) => groups,
+            Err(kube::Error::Api(_)) => {
+                let served = BTreeSet::new();
+                return Ok(Self {
+                    client,
+                    group,
+                    served,
+                });
+            }
+            Err(error) => return Err(failed("ask the cluster which APIs it serves")(error)),
+        };
         let mut served = BTreeSet::new();
         let mut ours = None;
         for found in groups.groups {

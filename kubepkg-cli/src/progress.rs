@@ -2,6 +2,7 @@
 //! terminal shows where things stand.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use crate::out::Label;
 use crate::wait::State;
@@ -9,7 +10,7 @@ use crate::wait::State;
 /// The last state of every package that is followed.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    states: BTreeMap<String, Option<State>>,
+    states: BTreeMap<String, Option<(State, Instant)>>,
 }
 
 impl Progress {
@@ -23,15 +24,22 @@ impl Progress {
     /// Takes note of a state. Returns the line to show when it is news.
     pub(crate) fn update(&mut self, package: &str, state: &State) -> Option<String> {
         let known = self.states.entry(package.to_owned()).or_default();
-        if known.as_ref() == Some(state) {
+        if known.as_ref().is_some_and(|(known, _)| known == state) {
             return None;
         }
-        *known = Some(state.clone());
+        *known = Some((state.clone(), Instant::now()));
         Some(match state {
             State::Waiting(text) => format!("{package}: {text}"),
+            State::Stuck(text) => format!("{package}: {}", Label::Care.paint(text)),
             State::Reached(text) => format!("{package}: {}", Label::Good.paint(text)),
             State::Failed(text) => format!("{package}: {}", Label::Bad.paint(text)),
         })
+    }
+
+    /// How long the last state of a package stands.
+    pub(crate) fn unchanged(&self, package: &str) -> Duration {
+        let known = self.states.get(package).and_then(Option::as_ref);
+        known.map(|(_, since)| since.elapsed()).unwrap_or_default()
     }
 
     /// Packages that have not got there, each with what it waits for.
@@ -39,8 +47,8 @@ impl Progress {
         self.states
             .iter()
             .filter_map(|(package, state)| match state {
-                Some(State::Reached(_)) => None,
-                Some(State::Waiting(text) | State::Failed(text)) => {
+                Some((State::Reached(_), _)) => None,
+                Some((State::Waiting(text) | State::Stuck(text) | State::Failed(text), _)) => {
                     Some((package.clone(), text.clone()))
                 }
                 None => Some((package.clone(), "the cluster did not answer".to_owned())),

@@ -20,6 +20,11 @@ use crate::out::Out;
 use crate::progress::Progress;
 use crate::table::one_line;
 
+/// How long something that a person has to change may stand before the wait ends.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often a wait looks at the clock.
+const TICK: Duration = Duration::from_secs(1);
+
 /// What is waited for on one package.
 #[derive(Clone, Debug)]
 pub(crate) enum Goal {
@@ -46,7 +51,9 @@ pub(crate) enum State {
     Waiting(String),
     /// There.
     Reached(String),
-    /// It will not get there by itself soon: a failure, or something that a person has to change.
+    /// Something that a person has to change, if it lasts: the operator may not have seen every object yet.
+    Stuck(String),
+    /// A revision failed, or the object is gone.
     Failed(String),
 }
 
@@ -108,8 +115,12 @@ fn judge_ready(
         };
     }
     match condition.reason.parse::<PackageReason>() {
-        Ok(PackageReason::UpgradeFailed | PackageReason::UpgradeRolledBack) => State::Failed(text),
-        Ok(reason) if reason.is_stalled() => State::Failed(text),
+        Ok(
+            PackageReason::UpgradeFailed
+            | PackageReason::UpgradeRolledBack
+            | PackageReason::RollbackFailed,
+        ) => State::Failed(text),
+        Ok(reason) if reason.is_stalled() => State::Stuck(text),
         _ => State::Waiting(text),
     }
 }
@@ -163,30 +174,49 @@ async fn watch(
     let mut events = pin!(watcher(api, watcher::Config::default()).default_backoff());
     let mut packages: BTreeMap<String, Package> = BTreeMap::new();
     let mut listed = false;
-    while let Some(event) = events.next().await {
+    loop {
+        // Nothing happens to a package that is stuck, so the clock has to look at it.
+        let Ok(event) = tokio::time::timeout(TICK, events.next()).await else {
+            if listed && settled(goals, &packages, progress, out)? {
+                return Ok(());
+            }
+            continue;
+        };
         match event {
-            Ok(watcher::Event::Init) => packages.clear(),
-            Ok(watcher::Event::InitDone) => listed = true,
-            Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
-                if let (true, Ok(package)) = (goals.contains_key(&object.name_any()), object.0) {
-                    packages.insert(package.name_any(), package);
-                }
-            }
-            Ok(watcher::Event::Delete(object)) => {
-                packages.remove(&object.name_any());
-            }
-            Err(error) => {
+            Some(Ok(event)) => listed |= take(event, goals, &mut packages),
+            Some(Err(error)) => {
                 out.message(&format!(
                     "the watch of packages broke, trying again: {error}"
                 ));
                 continue;
             }
+            None => return Ok(()),
         }
         if listed && settled(goals, &packages, progress, out)? {
             return Ok(());
         }
     }
-    Ok(())
+}
+
+/// Takes in what the watch says. Returns whether the list of packages is complete.
+fn take(
+    event: watcher::Event<Guarded<Package>>,
+    goals: &BTreeMap<String, Goal>,
+    packages: &mut BTreeMap<String, Package>,
+) -> bool {
+    match event {
+        watcher::Event::Init => packages.clear(),
+        watcher::Event::InitDone => return true,
+        watcher::Event::InitApply(object) | watcher::Event::Apply(object) => {
+            if let (true, Ok(package)) = (goals.contains_key(&object.name_any()), object.0) {
+                packages.insert(package.name_any(), package);
+            }
+        }
+        watcher::Event::Delete(object) => {
+            packages.remove(&object.name_any());
+        }
+    }
+    false
 }
 
 /// Whether every goal is reached.
@@ -205,7 +235,10 @@ fn settled(
         }
         match state {
             State::Reached(_) => {}
-            State::Waiting(_) => all = false,
+            State::Stuck(why) if progress.unchanged(name) >= GRACE => {
+                failed.push((name.clone(), why));
+            }
+            State::Waiting(_) | State::Stuck(_) => all = false,
             State::Failed(why) => failed.push((name.clone(), why)),
         }
     }
@@ -301,14 +334,15 @@ mod tests {
                 Some(&package(1, "", condition("False", reason, 1))),
             )
         };
-        for failed in [
-            "UpgradeFailed",
-            "UpgradeRolledBack",
-            "RollbackFailed",
+        for failed in ["UpgradeFailed", "UpgradeRolledBack", "RollbackFailed"] {
+            assert_eq!(state(failed), State::Failed(format!("{failed}: m")));
+        }
+        for stuck in [
+            "PackageSourceNotFound",
             "VariantNotFound",
             "InvalidConfiguration",
         ] {
-            assert_eq!(state(failed), State::Failed(format!("{failed}: m")));
+            assert_eq!(state(stuck), State::Stuck(format!("{stuck}: m")));
         }
         for waiting in [
             "Progressing",

@@ -63,3 +63,35 @@ async fn a_failure_ends_the_wait_at_once_and_lateness_has_its_own_code() {
         "a timeout needs --wait"
     );
 }
+
+/// An operator may see a Package before its PackageSource; only what lasts is a failure.
+#[tokio::test]
+async fn what_a_person_has_to_change_ends_the_wait_when_it_lasts() {
+    let desk = Desk::new().await;
+    for name in ["passing", "lasting"] {
+        desk.source(name, "1.0.0", json!([])).await;
+        assert_eq!(desk.run(&["install", name, "-y"]).code, 0);
+        desk.settle(name, "False", "PackageSourceNotFound", "", 0)
+            .await;
+    }
+    let wait = |name| {
+        desk.command(&["install", name, "--wait", "--timeout", "1m"])
+            .spawn()
+            .unwrap()
+    };
+    let (passing, lasting) = (wait("passing"), wait("lasting"));
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    desk.settle("passing", "True", "ReconciliationSucceeded", "1.0.0", 1)
+        .await;
+    let passed = ran(passing.wait_with_output().unwrap());
+    assert_eq!(passed.code, 0, "{}", passed.stderr);
+    let lasted = ran(lasting.wait_with_output().unwrap());
+    assert_eq!(lasted.code, 1, "{}", lasted.stderr);
+    assert!(
+        lasted
+            .stderr
+            .contains("error: lasting failed: PackageSourceNotFound"),
+        "{}",
+        lasted.stderr
+    );
+}

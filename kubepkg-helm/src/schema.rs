@@ -4,7 +4,9 @@
 //! inside the schema only: `urn:` references are taken as "anything" as Helm does, `http:` and `https:` ones are
 //! refused, because rendering never reaches the network (Helm would fetch them).
 
+mod formats;
 mod message;
+mod place;
 
 use std::error::Error;
 
@@ -87,21 +89,25 @@ fn validate_one(schema: &[u8], values: &serde_json::Map<String, Value>) -> Resul
     let mut loaders = SchemeUrlLoader::new();
     loaders.register("urn", Box::new(Anything));
     compiler.use_loader(Box::new(loaders));
-    message::use_go_formats(&mut compiler);
+    formats::register(&mut compiler);
     let failed = |error: CompileError| compile_message(&error);
+    let document = schema.clone();
     compiler.add_resource(LOCATION, schema).map_err(failed)?;
     let mut schemas = Schemas::new();
     let compiled = compiler.compile(LOCATION, &mut schemas).map_err(failed)?;
     let instance = short(&Value::Object(values.clone()));
-    schemas.validate(&instance, compiled).map_err(|error| {
-        let text = message::of(&error);
-        let text = text
-            .strip_prefix(&format!(
-                "jsonschema validation failed with '{LOCATION}#'\n"
-            ))
-            .unwrap_or(&text);
-        format!("{text}\n")
-    })
+    let Err(error) = schemas.validate(&instance, compiled) else {
+        return Ok(());
+    };
+    if message::is_spurious(&error) {
+        return Ok(());
+    }
+    let text = message::of(&error, &document);
+    let heading = format!("jsonschema validation failed with '{LOCATION}#'\n");
+    Err(format!(
+        "{}\n",
+        text.strip_prefix(&heading).unwrap_or(&text)
+    ))
 }
 
 /// A reference that nobody resolves but that Helm accepts.
@@ -143,7 +149,7 @@ fn compile_message(error: &CompileError) -> String {
             format!(
                 "{} is not valid against metaschema: {}",
                 quote(&hash(url)),
-                message::of(src)
+                message::of(src, &Value::Null)
             )
         }
         CompileError::JsonPointerNotFound(url) => {

@@ -22,6 +22,9 @@ pub fn to_go_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_jso
 
 /// Go names the first character that does not fit and what it looked for; the place comes from Rust's error.
 pub(crate) fn syntax_error(text: &[u8], error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "unexpected EOF".into();
+    }
     let line = text
         .split(|byte| *byte == b'\n')
         .nth(error.line().saturating_sub(1))

@@ -1,39 +1,121 @@
 //! The words of a failed check: those of the JSON Schema library that Helm 4.3.1 uses, numbers with English
 //! thousands separators and superscript exponents included.
 
-use boon::{Compiler, ErrorKind, Format, ValidationError};
+use boon::{ErrorKind, ValidationError};
 use serde_json::{Number, Value};
+
+use super::{formats, place};
 
 use crate::go::text::{float_json, parts, plain, quote as go_quote};
 
-/// The whole tree of an error.
-pub(super) fn of(error: &ValidationError<'_, '_>) -> String {
-    let mut text = String::new();
-    print(error, 0, &mut text);
-    text
+/// The whole tree of an error. `document` is the schema that was asked, for what the library leaves out.
+pub(super) fn of(error: &ValidationError<'_, '_>, document: &Value) -> String {
+    let mut printer = Printer {
+        document,
+        text: String::new(),
+    };
+    printer.print(error, 0);
+    printer.text
 }
 
-fn print(error: &ValidationError<'_, '_>, level: usize, text: &mut String) {
-    // A reference with a single cause says nothing of its own.
-    let silent = error.causes.len() == 1 && matches!(error.kind, ErrorKind::Reference { .. });
-    let mut below = level;
-    if !silent {
+struct Printer<'a> {
+    document: &'a Value,
+    text: String,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, error: &ValidationError<'_, '_>, level: usize) {
+        // A reference with a single cause says nothing of its own.
+        let causes: Vec<_> = error
+            .causes
+            .iter()
+            .filter(|cause| !is_spurious(cause))
+            .collect();
+        let silent = causes.len() == 1 && matches!(error.kind, ErrorKind::Reference { .. });
+        let mut below = level;
+        if !silent {
+            self.open(level);
+            below += 1;
+            if let ErrorKind::Schema { url } = &error.kind {
+                self.text
+                    .push_str(&format!("jsonschema validation failed with {}", quote(url)));
+            } else {
+                let place = place::of(error, self.document);
+                let words = match &error.kind {
+                    ErrorKind::Pattern { got, want } => {
+                        let want = place::keyword(error, self.document, "pattern").unwrap_or(want);
+                        format!("{} does not match pattern {}", quote(got), quote(want))
+                    }
+                    ErrorKind::Format {
+                        got,
+                        want: "regex",
+                        err,
+                    } => {
+                        let why = got.as_str().and_then(|text| formats::regex(text).err());
+                        let why = why.unwrap_or_else(|| err.to_string());
+                        format!("{} is not valid regex: {why}", scalar(got))
+                    }
+                    kind => words(kind),
+                };
+                self.text
+                    .push_str(&format!("at {}: {words}", quote(&place)));
+            }
+        }
+        for cause in causes {
+            let mut level = below;
+            // The library leaves out a combination with a single cause; Helm's says it.
+            for (keyword, place) in place::combinations(error, cause, self.document) {
+                self.open(level);
+                let none = if keyword == "oneOf" {
+                    ", none matched"
+                } else {
+                    ""
+                };
+                self.text
+                    .push_str(&format!("at {}: '{keyword}' failed{none}", quote(&place)));
+                level += 1;
+            }
+            self.print(cause, level);
+        }
+    }
+
+    /// Begins a line.
+    fn open(&mut self, level: usize) {
         if level > 0 {
-            text.push('\n');
-            text.push_str(&"  ".repeat(level - 1));
-            text.push_str("- ");
-        }
-        below += 1;
-        if let ErrorKind::Schema { url } = &error.kind {
-            text.push_str(&format!("jsonschema validation failed with {}", quote(url)));
-        } else {
-            let place = quote(&error.instance_location.to_string());
-            text.push_str(&format!("at {place}: {}", words(&error.kind)));
+            self.text.push('\n');
+            self.text.push_str(&"  ".repeat(level - 1));
+            self.text.push_str("- ");
         }
     }
-    for cause in &error.causes {
-        print(cause, below, text);
+}
+
+/// The library divides floats, so that 0.3 is no multiple of 0.1; Helm's divides exactly.
+pub(super) fn is_spurious(error: &ValidationError<'_, '_>) -> bool {
+    match &error.kind {
+        ErrorKind::MultipleOf { got, want } => {
+            is_multiple(&got.to_string(), &want.to_string()).unwrap_or(false)
+        }
+        ErrorKind::Schema { .. }
+        | ErrorKind::Group
+        | ErrorKind::AllOf
+        | ErrorKind::Reference { .. } => {
+            !error.causes.is_empty() && error.causes.iter().all(is_spurious)
+        }
+        _ => false,
     }
+}
+
+fn is_multiple(number: &str, of: &str) -> Option<bool> {
+    let decimal = |text: &str| -> Option<(i128, u32)> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let digits = format!("{whole}{part}").parse().ok()?;
+        Some((digits, u32::try_from(part.len()).ok()?))
+    };
+    let ((one, places), (two, other_places)) = (decimal(number)?, decimal(of)?);
+    let scale = places.max(other_places);
+    let one = one.checked_mul(10_i128.checked_pow(scale - places)?)?;
+    let two = two.checked_mul(10_i128.checked_pow(scale - other_places)?)?;
+    Some(one.checked_rem(two)? == 0)
 }
 
 /// A text in single quotes.
@@ -227,56 +309,6 @@ fn english(number: f64) -> String {
         })
         .collect();
     format!("{sign}{head}{point}{tail}×10{power}")
-}
-
-/// Formats whose complaints are worded as in Helm's library. They count for draft 7 and earlier, and in the
-/// metaschemas.
-pub(super) fn use_go_formats(compiler: &mut Compiler) {
-    for (name, check) in FORMATS {
-        compiler.register_format(Format { name, func: *check });
-    }
-}
-
-type Check = fn(&Value) -> Result<(), Box<dyn std::error::Error>>;
-
-const FORMATS: &[(&str, Check)] = &[("email", email), ("ipv4", ipv4)];
-
-fn email(value: &Value) -> Result<(), Box<dyn std::error::Error>> {
-    let Value::String(text) = value else {
-        return Ok(());
-    };
-    let Some((local, domain)) = text.rsplit_once('@') else {
-        return Err("missing @".into());
-    };
-    if text.len() > 254 {
-        return Err("more than 255 characters long".into());
-    }
-    if local.len() > 64 {
-        return Err("local part more than 64 characters long".into());
-    }
-    if domain.is_empty() || local.is_empty() {
-        return Err("invalid address".into());
-    }
-    Ok(())
-}
-
-fn ipv4(value: &Value) -> Result<(), Box<dyn std::error::Error>> {
-    let Value::String(text) = value else {
-        return Ok(());
-    };
-    let groups: Vec<&str> = text.split('.').collect();
-    if groups.len() != 4 {
-        return Err("expected four decimals".into());
-    }
-    for group in groups {
-        if group.len() > 1 && group.starts_with('0') {
-            return Err("leading zeros".into());
-        }
-        if group.parse::<u8>().is_err() {
-            return Err("decimal must be between 0 and 255".into());
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

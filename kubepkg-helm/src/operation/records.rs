@@ -42,12 +42,13 @@ impl Operation {
             self.checkpoint_at(self.cursor + 1).await?;
             return Ok(Done::Yes);
         }
-        for revision in std::mem::take(&mut self.prune_history) {
+        while let Some(revision) = self.prune_history.last().copied() {
             let (namespace, name) = (&self.release.namespace, &self.release.name);
             self.helm
                 .storage()
                 .delete(namespace, name, revision)
                 .await?;
+            self.prune_history.pop();
         }
         let text = self.progress_at(self.cursor + 1);
         let created = self

@@ -140,7 +140,15 @@ async fn helm_reads_and_continues_a_release_of_this_crate() {
     let outcome = ours.rollback(request).await.unwrap();
     assert!(outcome.succeeded(), "{:?}", outcome.failure);
     assert!(live(&role).await.is_some());
-    let history = helm_json(&["history", "demo", n[0], n[1]]).await;
+    assert_history(&namespace).await;
+    helm("helm", &["uninstall", "demo", n[0], n[1]]).await;
+    assert!(live(&role).await.is_none());
+    assert!(ours.latest(&namespace, "demo").await.unwrap().is_none());
+}
+
+/// What Helm tells of a release that both have written in turn.
+async fn assert_history(namespace: &str) {
+    let history = helm_json(&["history", "demo", "-n", namespace]).await;
     let told: Vec<(u64, &str, &str)> = history
         .as_array()
         .unwrap()
@@ -163,9 +171,6 @@ async fn helm_reads_and_continues_a_release_of_this_crate() {
             (5, "deployed", "Rollback to 1"),
         ]
     );
-    helm("helm", &["uninstall", "demo", n[0], n[1]]).await;
-    assert!(live(&role).await.is_none());
-    assert!(ours.latest(&namespace, "demo").await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -330,7 +335,7 @@ data:
     );
     write(
         "templates/hook.yaml",
-        r#"apiVersion: batch/v1
+        r"apiVersion: batch/v1
 kind: Job
 metadata:
   name: {{ .Release.Name }}-hook
@@ -344,7 +349,7 @@ spec:
       containers:
       - name: c
         image: example.test/c:1
-"#,
+",
     );
     write(
         "templates/NOTES.txt",

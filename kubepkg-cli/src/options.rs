@@ -45,9 +45,7 @@ impl Default for Options {
             name: "kubepkg".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             group: ApiGroup::default(),
-            install_hint:
-                "helm install kubepkg charts/kubepkg --namespace kubepkg-system --create-namespace"
-                    .to_owned(),
+            install_hint: "kubepkg-operator crds | kubectl apply --server-side -f -".to_owned(),
             extra: Vec::new(),
         }
     }

@@ -287,7 +287,7 @@ mod tests {
     fn a_missing_operator_says_how_to_get_it() {
         insta::assert_snapshot!(shown(&CliError::NotInstalled { group: ApiGroup::default() }), @r"
         error: kubepkg is not installed there: the cluster does not serve kubepkg.dev
-          try: helm install kubepkg charts/kubepkg --namespace kubepkg-system --create-namespace
+          try: kubepkg-operator crds | kubectl apply --server-side -f -
         ");
         let old = CliError::TooOld {
             group: ApiGroup::default(),

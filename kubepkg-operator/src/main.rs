@@ -1,3 +1,7 @@
-//! Thin binary over the library of this crate.
+//! The reference operator: the library with its standard options.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kubepkg_operator::main(kubepkg_operator::Options::new())
+}

@@ -11,6 +11,7 @@
 mod assets;
 mod ci;
 mod crds;
+mod demo;
 mod run;
 mod suite;
 mod tidy;
@@ -30,6 +31,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Shows the main job from start to end: control plane, operator, a package installed, upgraded,
+    /// rolled back and removed.
+    Demo,
     /// Everything that a change must pass: format, tidy, clippy, docs, dependencies, tests.
     Ci,
     /// Builds what the tests need, starts one control plane, and runs all tests on it.
@@ -69,6 +73,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::Demo => demo::show(),
         Command::Ci => ci::run_all(),
         Command::Test { arguments } => suite::test(&arguments),
         Command::Assets { clean: true } => assets::clean(),

@@ -82,7 +82,7 @@ async fn a_cluster_without_kubepkg_says_how_to_get_it() {
             desk.group
         );
         assert!(text.starts_with(&expected), "{text}");
-        assert!(text.contains("try: helm install kubepkg"), "{text}");
+        assert!(text.contains("try: kubepkg-operator crds"), "{text}");
     }
 }
 

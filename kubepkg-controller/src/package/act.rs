@@ -82,6 +82,10 @@ pub(super) async fn act(ctx: &Context, o: &mut Observed, action: Action) -> Resu
             o.outcomes.clear();
             o.releases.clear();
         }
+        Action::Restamp {
+            revision,
+            desired_digest,
+        } => restamp(ctx, o, revision, desired_digest).await?,
         Action::Prune { revision } => prune(ctx, o, revision).await?,
         Action::Apply(component) => {
             let placement = component.target.placement.clone();
@@ -252,6 +256,24 @@ async fn update(
     // The answers for components that are on record now have been used.
     for placement in placements {
         o.outcomes.remove(&placement);
+    }
+    Ok(())
+}
+
+async fn restamp(
+    ctx: &Context,
+    o: &mut Observed,
+    number: u64,
+    desired_digest: String,
+) -> Result<(), Error> {
+    let name = format!("{}-{number}", o.package.name_any());
+    let body = json!({ "metadata": { "annotations": { keys::DESIRED_DIGEST: desired_digest } } });
+    ctx.revisions()
+        .patch(&name, &PatchParams::default(), &Patch::Merge(body))
+        .await
+        .map_err(|source| Error::api("marking", "PackageRevision", &name, source))?;
+    if let Some(revision) = o.revisions.iter_mut().find(|r| r.number == number) {
+        revision.desired_digest = desired_digest;
     }
     Ok(())
 }

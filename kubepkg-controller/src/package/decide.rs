@@ -82,6 +82,13 @@ pub enum Action {
         /// It failed and another attempt cannot help.
         permanent: bool,
     },
+    /// The desired state changed without changing what is applied: mark the revision with its new digest.
+    Restamp {
+        /// The revision.
+        revision: u64,
+        /// Digest of the desired state that it fits.
+        desired_digest: String,
+    },
     /// Remove the record of a revision.
     Prune {
         /// The revision.
@@ -133,7 +140,7 @@ pub fn decide(o: &Observed) -> Decision {
         if revision.is_in_flight() {
             return cancelled(revision.number);
         }
-        return apply::record(o, &desired, 1);
+        return apply::anew(o, revision, &desired);
     }
     match revision.phase {
         Phase::Applying | Phase::Pending => apply::go_on(o, revision, &desired),

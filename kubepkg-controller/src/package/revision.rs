@@ -136,6 +136,23 @@ impl Revision {
         matches!(self.phase, Phase::Applying | Phase::Pending)
     }
 
+    /// Whether `new` would record the same state once more.
+    pub fn is_same_state(&self, new: &NewRevision) -> bool {
+        self.version == new.version
+            && self.variant == new.variant
+            && self.rollback_safe == new.rollback_safe
+            && self.components.len() == new.components.len()
+            && self
+                .components
+                .iter()
+                .zip(&new.components)
+                .all(|(old, new)| {
+                    old.name == new.name
+                        && old.depends_on == new.depends_on
+                        && old.is_same_state(new)
+                })
+    }
+
     /// The component of this name.
     pub fn component(&self, name: &str) -> Option<&RecordedComponent> {
         self.components.iter().find(|c| c.name == name)

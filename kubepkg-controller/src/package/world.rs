@@ -348,6 +348,13 @@ impl World {
                 o.releases.clear();
                 self.stored(o);
             }
+            Action::Restamp {
+                revision,
+                desired_digest,
+            } => {
+                self.revision(revision).desired_digest = desired_digest;
+                self.stored(o);
+            }
             Action::Prune { revision } => {
                 self.log.push(format!("prune {revision}"));
                 self.revisions.retain(|r| r.number != revision);

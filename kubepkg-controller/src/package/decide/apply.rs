@@ -46,6 +46,27 @@ pub(super) fn record(o: &Observed, desired: &Desired, attempt: u32) -> Decision 
     }))
 }
 
+/// What to do when something else is wanted than what the newest revision, which is settled, was made from.
+///
+/// A new revision is recorded only if version, variant, components, charts or values differ (design document, "Applying a
+/// revision"): another timeout, for example, changes nothing that is applied.
+pub(super) fn anew(o: &Observed, newest: &Revision, desired: &Desired) -> Decision {
+    let next = record(o, desired, 1);
+    match &next {
+        Decision::Act(Action::Record(new))
+            if newest.phase == Phase::Applied
+                && newest.restored_from.is_none()
+                && newest.is_same_state(new) =>
+        {
+            Decision::Act(Action::Restamp {
+                revision: newest.number,
+                desired_digest: desired.digest.clone(),
+            })
+        }
+        _ => next,
+    }
+}
+
 /// A chart cannot be had, so nothing is changed. Whether looking again helps decides how soon that is done.
 fn no_chart(o: &Observed, component: &str, problem: &Problem) -> Settled {
     let message = format!("component {component}: {}", problem.message);

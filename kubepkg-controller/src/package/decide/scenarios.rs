@@ -243,6 +243,26 @@ fn does_not_retry_what_will_always_fail() {
     assert_eq!(world.revisions.len(), revisions);
 }
 
+/// Design document, "Applying a revision": a revision is made when version, variant, component set, chart or values
+/// digests differ.
+#[test]
+fn a_change_that_applies_nothing_makes_no_revision() {
+    let mut world = installed("1.0.0");
+    world.package().spec =
+        serde_json::from_value(json!({ "upgrade": { "timeout": "1m" } })).unwrap();
+    assert_eq!(
+        world.settle().report.reason,
+        PackageReason::ReconciliationSucceeded
+    );
+    assert_eq!(world.history(), ["1 1.0.0 Applied"]);
+    assert!(world.log.is_empty());
+    world.package().spec =
+        serde_json::from_value(json!({ "components": { "a": { "values": { "x": 1 } } } })).unwrap();
+    world.settle();
+    assert_eq!(world.history(), ["1 1.0.0 Superseded", "2 1.0.0 Applied"]);
+    assert_eq!(world.log, ["apply a 1.0.0"]);
+}
+
 #[test]
 fn removes_what_a_revision_no_longer_has_last() {
     let mut world = installed("1.0.0");

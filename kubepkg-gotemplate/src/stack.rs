@@ -85,8 +85,8 @@ impl Stack {
         }
     }
 
-    pub(crate) fn mark_at(&self, index: usize) -> bool {
-        self.marks.get(index).copied().unwrap_or_default()
+    pub(crate) fn marks_from(&self, base: usize) -> &[bool] {
+        self.marks.get(base..).unwrap_or_default()
     }
 
     /// Moves the value at `base` to the top: the piped value, which was pushed before the

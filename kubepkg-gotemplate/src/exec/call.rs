@@ -82,7 +82,7 @@ impl Machine {
                 is_interface: true,
             })
         } else {
-            funcs::run(call.builtin, args, self.stack.mark_at(base))
+            funcs::run(call.builtin, args, self.stack.marks_from(base))
         };
         match answer {
             Ok(answer) => {

@@ -103,7 +103,10 @@ fn out_of_range<T>(what: &str) -> Result<T, FuncError> {
 }
 
 /// `slice ITEM [FROM [TO [CAPACITY]]]`
-pub(super) fn slice(item: &Value, indexes: &[Value]) -> Result<Value, FuncError> {
+///
+/// Unlike `index`, Go's `slice` does not look into an `interface {}` for a bound: only literals,
+/// results and variables will do. `marks` tells which bounds came through one.
+pub(super) fn slice(item: &Value, indexes: &[Value], marks: &[bool]) -> Result<Value, FuncError> {
     let (len, capacity) = match item {
         Value::Nil => return fail("slice of untyped nil"),
         Value::TypedNil(_) => return fail("slice of nil pointer"),
@@ -121,7 +124,10 @@ pub(super) fn slice(item: &Value, indexes: &[Value]) -> Result<Value, FuncError>
         other => return fail(format!("can't slice item of type {}", pointed_to(other))),
     };
     let mut bounds = [0, len, capacity];
-    for (bound, index) in bounds.iter_mut().zip(indexes) {
+    for (i, (bound, index)) in bounds.iter_mut().zip(indexes).enumerate() {
+        if marks.get(i) == Some(&true) {
+            return fail("cannot index slice/array with type interface {}");
+        }
         *bound = index_arg(index, capacity)?;
     }
     let [from, to, end] = bounds;
@@ -184,7 +190,7 @@ mod tests {
 
     #[test]
     fn slicing_checks_its_bounds() {
-        let cut = |from, to| slice(&"hello".into(), &[Value::int(from), Value::int(to)]);
+        let cut = |from, to| slice(&"hello".into(), &[Value::int(from), Value::int(to)], &[]);
         assert_eq!(cut(1, 3).unwrap().as_string().unwrap(), "el");
         assert!(cut(3, 1).is_err() && cut(0, 6).is_err() && cut(-1, 2).is_err());
     }

@@ -131,13 +131,9 @@ impl From<FormatError> for FuncError {
     }
 }
 
-/// Runs a built-in. `through_interface` tells of the first argument whether it came through an
-/// `interface {}` (a nil then is a nil interface, not the absence of a value).
-pub(crate) fn run(
-    builtin: Builtin,
-    args: &[Value],
-    through_interface: bool,
-) -> Result<Answer, FuncError> {
+/// Runs a built-in. `marks` tells of each argument whether it came through an `interface {}` (a nil
+/// then is a nil interface, not the absence of a value).
+pub(crate) fn run(builtin: Builtin, args: &[Value], marks: &[bool]) -> Result<Answer, FuncError> {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (first, rest),
         None => (&Value::Nil, args),
@@ -153,9 +149,13 @@ pub(crate) fn run(
         Builtin::Gt => truth(!compare::le(first, second)?),
         Builtin::Ge => truth(!compare::lt(first, second)?),
         Builtin::Not => truth(!first.is_true()),
-        Builtin::Len => Answer::from(index::len(first, through_interface)?),
+        Builtin::Len => Answer::from(index::len(first, marks.first() == Some(&true))?),
         Builtin::Index => index::index(first, rest)?,
-        Builtin::Slice => Answer::from(index::slice(first, rest)?),
+        Builtin::Slice => Answer::from(index::slice(
+            first,
+            rest,
+            marks.get(1..).unwrap_or_default(),
+        )?),
         Builtin::Print => text(print(args)?),
         Builtin::Println => text(println(args)?),
         Builtin::Printf => match first {

@@ -77,6 +77,8 @@ enum OpenKind<'a> {
         pos: usize,
         pipe: NodeId,
         outer: TreeState<'a>,
+        /// The last line that the tree around it has read.
+        line: usize,
     },
     Branch {
         kind: BranchKind,
@@ -372,12 +374,14 @@ impl<'a> Parser<'a> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Tok::RightDelim)?;
         let outer = std::mem::replace(&mut self.tree, TreeState::new());
+        let line = self.token[0].map_or(0, |t| t.line);
         self.blocks.push(Open {
             kind: OpenKind::Block {
                 name,
                 pos: token.pos,
                 pipe,
                 outer,
+                line,
             },
             list: Vec::new(),
         });
@@ -414,7 +418,14 @@ impl<'a> Parser<'a> {
         };
         let (branch, has_else) = match &open.kind {
             OpenKind::Define { .. } => return self.error("unexpected {{else}} in define clause"),
-            OpenKind::Block { .. } => return self.error("unexpected {{else}} in block clause"),
+            OpenKind::Block { line, .. } => {
+                // Told by the tree around the block, which has read no further than its begin.
+                return Err(ParseError {
+                    template: self.name.to_owned(),
+                    line: *line,
+                    message: "unexpected {{else}} in block clause".to_owned(),
+                });
+            }
             OpenKind::Branch {
                 kind, then_list, ..
             } => (*kind, then_list.is_some()),
@@ -464,6 +475,7 @@ impl<'a> Parser<'a> {
                     pos,
                     pipe,
                     outer,
+                    ..
                 } => {
                     self.install(name.clone(), list)?;
                     self.tree = outer;

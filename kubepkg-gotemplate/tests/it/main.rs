@@ -10,6 +10,7 @@
 mod double;
 mod functions;
 mod glob;
+mod go;
 mod host;
 mod lang;
 mod limits;

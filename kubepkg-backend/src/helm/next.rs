@@ -176,7 +176,7 @@ mod tests {
                 release: "server".into(),
             },
             revision: 7,
-            timeout: Duration::from_secs(300),
+            timeout: Duration::from_mins(5),
             keep_crds: true,
         }
     }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn a_removal_ends_before_an_install_begins() {
         let going = under_way(head(4, ReleaseStatus::Uninstalling, 6, 9), "uninstall");
-        assert_eq!(apply(&[going.clone()]), Next::FinishRemoval);
+        assert_eq!(apply(std::slice::from_ref(&going)), Next::FinishRemoval);
         assert_eq!(uninstall(&[going]), Next::Resume);
         assert_eq!(
             apply(&[head(4, ReleaseStatus::Uninstalling, 6, 9)]),

@@ -19,20 +19,20 @@ spec:
       - {name: main, image: "example.test/{{ .Chart.Name }}:{{ .Chart.Version }}"}
 "#;
 
-const CONFIG: &str = r#"apiVersion: v1
+const CONFIG: &str = r"apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ .Release.Name }}
 data:
   version: {{ .Chart.Version | quote }}
   text: {{ .Values.text | quote }}
-"#;
+";
 
-const EXTRA: &str = r#"apiVersion: v1
+const EXTRA: &str = r"apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ .Release.Name }}-extra
-"#;
+";
 
 const VALUES: &str = "replicas: 1\ntext: hello\n";
 
@@ -41,7 +41,7 @@ const SCHEMA: &str = r#"{"type": "object", "properties": {"replicas": {"type": "
 const BROKEN: &str = "{{ fail \"this chart does not render\" }}\n";
 
 /// A server with `web` 1.0.0 (with an extra object), `web` 2.0.0, `broken` 1.0.0 and charts with a CRD.
-pub fn server() -> ChartServer {
+pub(crate) fn server() -> ChartServer {
     let web = |extra: &[(&'static str, &'static str)]| {
         let mut files = vec![
             ("values.yaml", VALUES),
@@ -61,7 +61,7 @@ pub fn server() -> ChartServer {
 }
 
 /// A chart that renders the CRD `widgets.<group>` while `enabled` is set.
-pub fn with_crd(group: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn with_crd(group: &str) -> Vec<(&'static str, String)> {
     let crd = format!(
         "{{{{- if .Values.enabled }}}}\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  \
          name: widgets.{group}\nspec:\n  group: {group}\n  scope: Namespaced\n  names: {{kind: Widget, plural: \

@@ -18,15 +18,15 @@ async fn installs_a_release_that_helm_can_read() {
     assert_eq!(stage.history(), [(1, "deployed".to_owned())]);
     assert_eq!(stage.helm_json(&["get", "values", "web"])["text"], "there");
 
-    let state = stage
+    let found = stage
         .backend
         .status("shop", &component.target.placement)
         .await
         .unwrap();
-    assert_eq!(state.phase, Phase::Ready);
-    assert!(state.is_ready_at(1));
-    assert_eq!(state.package_revision, Some(1));
-    assert_eq!(state.restorable, [1]);
+    assert_eq!(found.phase, Phase::Ready);
+    assert!(found.is_ready_at(1));
+    assert_eq!(found.package_revision, Some(1));
+    assert_eq!(found.restorable, [1]);
 }
 
 #[tokio::test]
@@ -41,12 +41,7 @@ async fn a_settled_revision_is_not_written_again() {
             Outcome::Ready { revision: 1 }
         );
     }
-    let requests = stage
-        .plane
-        .audit()
-        .since(mark)
-        .unwrap()
-        .by_user(&stage.user);
+    let requests = stage.requests_since(mark);
     assert_eq!(requests.count(), 2, "one look at the records each");
     assert!(requests.writes().is_empty());
 }
@@ -67,9 +62,9 @@ async fn waits_without_holding_and_goes_on_after_a_restart() {
         "{message}"
     );
     let placement = &component.target.placement;
-    let state = stage.backend.status("shop", placement).await.unwrap();
+    let found = stage.backend.status("shop", placement).await.unwrap();
     assert_eq!(
-        (state.phase, state.package_revision),
+        (found.phase, found.package_revision),
         (Phase::Progressing, Some(1))
     );
 
@@ -105,13 +100,13 @@ async fn upgrades_for_a_new_revision_and_prunes_what_is_gone() {
     let api: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
         kube::Api::namespaced(stage.plane.client().unwrap(), &stage.namespace);
     assert!(api.get_opt("web-extra").await.unwrap().is_none());
-    let state = stage
+    let found = stage
         .backend
         .status("shop", &component.target.placement)
         .await
         .unwrap();
     assert_eq!(
-        (state.package_revision, state.restorable),
+        (found.package_revision, found.restorable),
         (Some(2), vec![1, 2])
     );
 }
@@ -174,16 +169,16 @@ async fn a_failure_stays_the_answer_until_a_new_revision() {
     for backend in [&stage.backend, &stage.restarted()] {
         assert_eq!(backend.apply(&component).await.unwrap(), failed);
     }
-    let state = stage
+    let found = stage
         .backend
         .status("shop", &component.target.placement)
         .await
         .unwrap();
-    assert_eq!((state.phase, state.revision), (Phase::Failed, Some(2)));
+    assert_eq!((found.phase, found.revision), (Phase::Failed, Some(2)));
     assert!(
-        state.message.contains("resource Deployment/"),
+        found.message.contains("resource Deployment/"),
         "{}",
-        state.message
+        found.message
     );
 }
 
@@ -206,12 +201,12 @@ async fn what_does_not_render_fails_for_good_and_writes_nothing() {
             panic!("{outcome:?}")
         };
         assert!(message.contains(expected), "{message}");
-        let state = stage
+        let found = stage
             .backend
             .status("shop", &component.target.placement)
             .await
             .unwrap();
-        assert_eq!(state.phase, Phase::Absent);
+        assert_eq!(found.phase, Phase::Absent);
     }
 }
 

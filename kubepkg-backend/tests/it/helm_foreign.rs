@@ -50,18 +50,13 @@ async fn a_foreign_release_is_never_touched() {
             assert!(!error.is_transient());
             assert!(chain(&error).contains(why), "{}", chain(&error));
         }
-        let state = stage
+        let found = stage
             .backend
             .status("shop", &target.placement)
             .await
             .unwrap();
-        assert_eq!(state.phase, Phase::Foreign);
-        let requests = stage
-            .plane
-            .audit()
-            .since(mark)
-            .unwrap()
-            .by_user(&stage.user);
+        assert_eq!(found.phase, Phase::Foreign);
+        let requests = stage.requests_since(mark);
         assert!(requests.writes().is_empty());
         assert_eq!(stage.config().await.unwrap()["text"], "theirs");
     }
@@ -112,7 +107,7 @@ async fn a_foreign_object_fails_the_install_by_name() {
     let stage = Stage::new().await;
     let output = stage
         .plane
-        .command("kubectl", "somebody")
+        .command("kubectl", "kubectl")
         .unwrap()
         .args(["create", "configmap", "web", "-n", &stage.namespace])
         .output()

@@ -1,5 +1,6 @@
 //! Releases that a dead process left in the middle.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use kubepkg_backend::{Backend, Phase};
@@ -17,9 +18,9 @@ async fn a_release_left_pending_is_waited_for_and_then_given_up() {
         .hold(&stage.namespace, "app=web")
         .unwrap();
     let chart = format!("{}/web", stage.server.registry_url());
-    let mut helm = stage
+    let mut process = stage
         .plane
-        .command("helm", "helm-user")
+        .command("helm", "helm")
         .unwrap()
         .args([
             "install",
@@ -36,19 +37,21 @@ async fn a_release_left_pending_is_waited_for_and_then_given_up() {
             "-n",
             &stage.namespace,
         ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut component = stage.component(1, "2.0.0", json!({ "text": "ours" }));
     let placement = component.target.placement.clone();
     eventually("a pending release", Duration::from_secs(30), || async {
-        let state = stage.backend.status("shop", &placement).await.unwrap();
-        (state.phase == Phase::Progressing).then_some(())
+        let found = stage.backend.status("shop", &placement).await.unwrap();
+        (found.phase == Phase::Progressing).then_some(())
     })
     .await
     .unwrap();
     // As by kill -9: Helm has no chance to write that it failed.
-    helm.kill().unwrap();
-    helm.wait().unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
     held.release();
 
     let outcome = stage.backend.apply(&component).await.unwrap();

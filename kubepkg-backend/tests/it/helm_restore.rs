@@ -33,16 +33,16 @@ async fn rolls_back_on_behalf_of_a_new_revision() {
             Outcome::Ready { revision: 3 }
         );
     }
-    let state = stage
+    let found = stage
         .backend
         .status("shop", &target.placement)
         .await
         .unwrap();
     assert_eq!(
-        (state.phase, state.package_revision),
+        (found.phase, found.package_revision),
         (Phase::Ready, Some(3))
     );
-    assert_eq!(state.restorable, [1, 2, 3]);
+    assert_eq!(found.restorable, [1, 2, 3]);
 }
 
 #[tokio::test]
@@ -84,12 +84,7 @@ async fn a_revision_that_is_gone_changes_nothing() {
         matches!(error, BackendError::RevisionGone { revision: 7, .. }),
         "{error:?}"
     );
-    let requests = stage
-        .plane
-        .audit()
-        .since(mark)
-        .unwrap()
-        .by_user(&stage.user);
+    let requests = stage.requests_since(mark);
     assert!(requests.writes().is_empty());
 }
 
@@ -107,12 +102,12 @@ async fn removes_a_release_and_answers_gone_again() {
         stage.backend.uninstall(&target).await.unwrap(),
         Outcome::Gone
     );
-    let state = stage
+    let found = stage
         .backend
         .status("shop", &target.placement)
         .await
         .unwrap();
-    assert_eq!(state.phase, Phase::Absent);
+    assert_eq!(found.phase, Phase::Absent);
     // A release of the same name can be made afterwards.
     assert_eq!(
         ready(&stage.apply(&stage.component(3, "1.0.0", json!({}))).await),

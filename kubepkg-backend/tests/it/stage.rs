@@ -12,41 +12,40 @@ use kubepkg_backend::{
     Backend, BackendError, ChartSource, Component, HelmBackend, HelmBackendOptions, Outcome,
     Placement, Target, UpgradeCrds,
 };
-use kubepkg_sandbox::{ChartServer, ControlPlane};
+use kubepkg_sandbox::{ChartServer, ControlPlane, Mark, Requests};
 use kubepkg_source::{Charts, SourceOptions};
 use serde_json::{Value, json};
 
-pub struct Stage {
-    pub plane: &'static ControlPlane,
-    pub namespace: String,
-    pub server: ChartServer,
-    pub backend: HelmBackend,
-    /// The user that the backend is in the audit log.
-    pub user: String,
+/// The user that the backend is in the audit log.
+const USER: &str = "kubepkg";
+
+pub(crate) struct Stage {
+    pub(crate) plane: &'static ControlPlane,
+    pub(crate) namespace: String,
+    pub(crate) server: ChartServer,
+    pub(crate) backend: HelmBackend,
 }
 
 impl Stage {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let plane = ControlPlane::shared().await.unwrap();
         let namespace = plane.namespace("backend").await.unwrap();
-        let user = format!("operator-{namespace}");
         let server = crate::charts::server();
-        let backend = backend(plane, &user);
+        let backend = backend(plane);
         Self {
             plane,
             namespace,
             server,
             backend,
-            user,
         }
     }
 
     /// A backend as another process would have it: it remembers nothing.
-    pub fn restarted(&self) -> HelmBackend {
-        backend(self.plane, &self.user)
+    pub(crate) fn restarted(&self) -> HelmBackend {
+        backend(self.plane)
     }
 
-    pub fn chart(&self, name: &str, version: &str) -> (ChartSource, Digest) {
+    pub(crate) fn chart(&self, name: &str, version: &str) -> (ChartSource, Digest) {
         let reference = ChartRef {
             repository: self.server.registry_url(),
             name: name.into(),
@@ -60,7 +59,7 @@ impl Stage {
         )
     }
 
-    pub fn target(&self, revision: u64) -> Target {
+    pub(crate) fn target(&self, revision: u64) -> Target {
         Target {
             package: "shop".into(),
             component: "web".into(),
@@ -75,11 +74,11 @@ impl Stage {
     }
 
     /// The component of package revision `revision`: a version of `web` with values.
-    pub fn component(&self, revision: u64, version: &str, values: Value) -> Component {
+    pub(crate) fn component(&self, revision: u64, version: &str, values: Value) -> Component {
         self.component_of("web", revision, version, values)
     }
 
-    pub fn component_of(
+    pub(crate) fn component_of(
         &self,
         name: &str,
         revision: u64,
@@ -100,15 +99,15 @@ impl Stage {
     }
 
     /// Applies until it settles.
-    pub async fn apply(&self, component: &Component) -> Outcome {
+    pub(crate) async fn apply(&self, component: &Component) -> Outcome {
         settle(|| self.backend.apply(component)).await
     }
 
-    pub async fn installed(&self) -> u64 {
+    pub(crate) async fn installed(&self) -> u64 {
         ready(&self.apply(&self.component(1, "1.0.0", json!({}))).await)
     }
 
-    pub async fn config(&self) -> Option<BTreeMap<String, String>> {
+    pub(crate) async fn config(&self) -> Option<BTreeMap<String, String>> {
         let api: Api<ConfigMap> = Api::namespaced(self.plane.client().unwrap(), &self.namespace);
         api.get_opt("web")
             .await
@@ -116,8 +115,14 @@ impl Stage {
             .map(|config| config.data.unwrap_or_default())
     }
 
-    pub fn helm(&self, arguments: &[&str]) -> Output {
-        let mut command = self.plane.command("helm", "helm-user").unwrap();
+    /// What the backend asked of the server in this namespace.
+    pub(crate) fn requests_since(&self, mark: Mark) -> Requests {
+        let requests = self.plane.audit().since(mark).unwrap();
+        requests.by_user(USER).in_namespace(&self.namespace)
+    }
+
+    pub(crate) fn helm(&self, arguments: &[&str]) -> Output {
+        let mut command = self.plane.command("helm", "helm").unwrap();
         command
             .args(arguments)
             .args(["--namespace", &self.namespace])
@@ -126,7 +131,7 @@ impl Stage {
     }
 
     /// What real Helm says, as JSON.
-    pub fn helm_json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn helm_json(&self, arguments: &[&str]) -> Value {
         let output = self.helm(&[arguments, &["-o", "json"]].concat());
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "helm {arguments:?}: {error}");
@@ -134,7 +139,7 @@ impl Stage {
     }
 
     /// Revision and status of every record, as real Helm tells them.
-    pub fn history(&self) -> Vec<(u64, String)> {
+    pub(crate) fn history(&self) -> Vec<(u64, String)> {
         let rows = self.helm_json(&["history", "web"]);
         let row = |row: &Value| {
             (
@@ -146,19 +151,19 @@ impl Stage {
     }
 }
 
-fn backend(plane: &ControlPlane, user: &str) -> HelmBackend {
+fn backend(plane: &ControlPlane) -> HelmBackend {
     let mut options = SourceOptions::default();
     options.limits.retry.attempts = 1;
     let charts = Arc::new(Charts::new(options).unwrap());
     HelmBackend::new(
-        plane.client_as(user).unwrap(),
+        plane.client_as(USER).unwrap(),
         charts,
         HelmBackendOptions::default(),
     )
 }
 
 /// Calls until the answer is not to wait.
-pub async fn settle<F: Future<Output = Result<Outcome, BackendError>>>(
+pub(crate) async fn settle<F: Future<Output = Result<Outcome, BackendError>>>(
     mut call: impl FnMut() -> F,
 ) -> Outcome {
     let mut last = None;
@@ -183,7 +188,7 @@ pub async fn settle<F: Future<Output = Result<Outcome, BackendError>>>(
 }
 
 /// The backend's revision of a settled release.
-pub fn ready(outcome: &Outcome) -> u64 {
+pub(crate) fn ready(outcome: &Outcome) -> u64 {
     match outcome {
         Outcome::Ready { revision } => *revision,
         other => panic!("not ready: {other:?}"),
@@ -191,7 +196,7 @@ pub fn ready(outcome: &Outcome) -> u64 {
 }
 
 /// The message of an answer to wait.
-pub fn waiting(outcome: &Outcome) -> &str {
+pub(crate) fn waiting(outcome: &Outcome) -> &str {
     match outcome {
         Outcome::Waiting { message, .. } => message,
         other => panic!("not waiting: {other:?}"),
@@ -199,7 +204,7 @@ pub fn waiting(outcome: &Outcome) -> &str {
 }
 
 /// An error with its causes.
-pub fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes
         .map(ToString::to_string)

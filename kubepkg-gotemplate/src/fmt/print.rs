@@ -236,9 +236,8 @@ impl Printer {
 
     fn float(&mut self, value: &Value, x: f64, bits: u32, verb: char) -> Printed {
         match verb {
-            'v' => self.layout.float(x, bits, b'g', None),
             'b' => self.layout.float(x, bits, b'b', None),
-            'g' => self.layout.float(x, bits, b'g', None),
+            'v' | 'g' => self.layout.float(x, bits, b'g', None),
             'G' => self.layout.float(x, bits, b'G', None),
             'x' => self.layout.float(x, bits, b'x', None),
             'X' => self.layout.float(x, bits, b'X', None),

@@ -24,7 +24,7 @@ fn unescape(body: &[u8]) -> GoString {
         return GoString::from(body);
     }
     let mut out = Vec::with_capacity(body.len());
-    let mut push = |c: char, out: &mut Vec<u8>| {
+    let push = |c: char, out: &mut Vec<u8>| {
         let mut buffer = [0; 4];
         out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
     };
@@ -138,9 +138,8 @@ pub(crate) fn decode(text: &[u8]) -> Result<Decoded, String> {
 /// The kind of a top-level value that is not the wanted one; nil is a number out of range.
 fn json_kind(value: &Value) -> &'static str {
     match value {
-        Value::Nil => "number",
         Value::Bool(_) => "bool",
-        Value::Float(..) => "number",
+        Value::Nil | Value::Float(..) => "number",
         Value::String(_) => "string",
         Value::List(_) => "array",
         _ => "object",

@@ -208,8 +208,8 @@ impl Writer {
 mod tests {
     use super::*;
 
-    fn text(value: Value, style: Style) -> String {
-        encode(&value, style).unwrap()
+    fn text(value: &Value, style: Style) -> String {
+        encode(value, style).unwrap()
     }
 
     #[test]
@@ -220,21 +220,24 @@ mod tests {
             (1e-7, "1e-7"),
             (-0.0, "-0"),
         ] {
-            assert_eq!(text(Value::float64(x), Style::COMPACT), want);
+            assert_eq!(text(&Value::float64(x), Style::COMPACT), want);
         }
         let odd = Value::string(&b"<\x00\x7f\xff\x08"[..]);
         assert_eq!(
-            text(odd, Style::COMPACT),
+            text(&odd, Style::COMPACT),
             "\"\\u003c\\u0000\u{7f}\\ufffd\\b\""
         );
-        assert_eq!(text(Value::string("<\u{2028}"), Style::RAW), "\"<\\u2028\"");
+        assert_eq!(
+            text(&Value::string("<\u{2028}"), Style::RAW),
+            "\"<\\u2028\""
+        );
     }
 
     #[test]
     fn empty_containers_stay_on_one_line() {
         let value = Value::list(vec![Value::list(vec![]), Value::map([("a", Value::Nil)])]);
         assert_eq!(
-            text(value, Style::PRETTY),
+            text(&value, Style::PRETTY),
             "[\n  [],\n  {\n    \"a\": null\n  }\n]"
         );
     }

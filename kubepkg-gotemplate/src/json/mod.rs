@@ -9,5 +9,5 @@ mod decode;
 mod encode;
 mod scan;
 
-pub(crate) use decode::{Decoded, decode, decode_list, decode_map};
+pub(crate) use decode::{decode, decode_list, decode_map};
 pub(crate) use encode::{Style, encode};

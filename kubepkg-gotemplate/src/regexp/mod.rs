@@ -182,7 +182,7 @@ impl Regexp {
     /// `ReplaceAllString`.
     pub(crate) fn replace_all(&self, text: &[u8], template: &[u8]) -> Vec<u8> {
         self.replace_with(text, |out, spans| {
-            expand::expand(out, template, text, spans, &self.names)
+            expand::expand(out, template, text, spans, &self.names);
         })
     }
 

@@ -142,7 +142,7 @@ fn escape(c: char) -> String {
     }
 }
 
-fn next_char<'p>(text: &'p [u8]) -> Parsed<(char, &'p [u8])> {
+fn next_char(text: &[u8]) -> Parsed<(char, &[u8])> {
     match runes::decode(text) {
         (Some(c), width) => Ok((c, text.get(width..).unwrap_or(b""))),
         (None, _) => Err(RegexpError::new("invalid UTF-8", text)),

@@ -20,6 +20,7 @@ use crate::object::{Field, Object};
 use crate::value::Value;
 
 /// Functions of this module.
+#[allow(clippy::too_many_lines, reason = "a table")]
 pub(super) fn table() -> Vec<Function> {
     let one = Signature::new(types!(STRING), &STRING);
     let two = Signature::new(types!(STRING, STRING), &STRING);

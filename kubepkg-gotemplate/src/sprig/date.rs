@@ -128,6 +128,8 @@ fn duration(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
     ))
 }
 
+const SECOND: u64 = 1_000_000_000;
+
 fn duration_round(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let duration = match any(args, 0) {
         Value::String(text) => Duration::parse(text).unwrap_or_default(),
@@ -137,7 +139,6 @@ fn duration_round(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
             None => Duration(0),
         },
     };
-    const SECOND: u64 = 1_000_000_000;
     let length = duration.0.unsigned_abs();
     let units = [
         (SECOND * 86_400 * 365, "y"),

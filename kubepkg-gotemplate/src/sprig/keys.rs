@@ -5,6 +5,8 @@
 //! elliptic curves to the RustCrypto crates, whose signatures are repeatable (RFC 6979).
 //! Read, beside what is made: EC keys on P-384. Other curves are refused.
 
+#![allow(clippy::many_single_char_names, reason = "the names of the standards")]
+
 use num_bigint::BigUint;
 use p256::ecdsa::signature::Signer as _;
 use ring::signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair};

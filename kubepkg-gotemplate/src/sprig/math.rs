@@ -87,9 +87,9 @@ pub(super) fn table() -> Vec<Function> {
             "until",
             Signature::new(types!(INT), &SLICE_INT),
             |ctx, args| {
-                let stop = int(args, 0);
-                let step = if stop < 0 { -1 } else { 1 };
-                ints(until_step(ctx, 0, stop, step)?)
+                let end = int(args, 0);
+                let step = if end < 0 { -1 } else { 1 };
+                ints(until_step(ctx, 0, end, step)?)
             },
         ),
         Function::plain(
@@ -196,13 +196,13 @@ fn round(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
 fn until_step(
     ctx: &mut Context<'_>,
     start: i64,
-    stop: i64,
+    end: i64,
     step: i64,
 ) -> Result<Vec<i64>, FuncError> {
-    if stop < start && step >= 0 || stop >= start && step <= 0 {
+    if end < start && step >= 0 || end >= start && step <= 0 {
         return Ok(Vec::new());
     }
-    let span = (i128::from(stop) - i128::from(start)).unsigned_abs();
+    let span = (i128::from(end) - i128::from(start)).unsigned_abs();
     let count = span.div_ceil(u128::from(step.unsigned_abs()));
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     ctx.charge(count as u64 / 10)?;

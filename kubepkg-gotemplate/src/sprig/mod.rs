@@ -7,6 +7,11 @@
 //! `values`) is the order of the keys here. Error texts are those of Go and of the libraries that
 //! Sprig uses; values are formatted into them as Go does.
 
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "all functions of a table have one type"
+)]
+
 /// A static list of parameter types.
 macro_rules! types {
     ($($name:ident),*) => {{

@@ -350,7 +350,7 @@ fn indent(
         return Err(panic("strings: negative Repeat count"));
     }
     let spaces = size(spaces);
-    let lines = source.iter().filter(|b| **b == b'\n').count() + 1;
+    let lines = source.split(|b| *b == b'\n').count();
     let total = spaces.saturating_mul(lines).saturating_add(source.len());
     ctx.charge_bytes(total)?;
     let mut out = Vec::with_capacity(total + before.len());

@@ -11,7 +11,6 @@ use crate::unicode::{
     is_digit, is_letter, is_lower, is_number, is_punct, is_space, is_title, is_upper, to_lower,
     to_title, to_upper,
 };
-use crate::value::Value;
 
 /// Functions of this module.
 pub(super) fn table() -> Vec<Function> {

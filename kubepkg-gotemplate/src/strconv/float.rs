@@ -73,13 +73,12 @@ pub(crate) fn format_float(value: f64, format: u8, precision: Option<usize>, bit
             }
         }
         b'e' | b'E' => {
-            let (digits, precision) = match precision {
-                Some(precision) => (exact(magnitude, precision + 1), precision),
-                None => {
-                    let digits = shortest(magnitude, bits);
-                    let precision = digits.digits.len().saturating_sub(1);
-                    (digits, precision)
-                }
+            let (digits, precision) = if let Some(precision) = precision {
+                (exact(magnitude, precision + 1), precision)
+            } else {
+                let digits = shortest(magnitude, bits);
+                let precision = digits.digits.len().saturating_sub(1);
+                (digits, precision)
             };
             exponent(&mut out, &digits, precision, format);
         }

@@ -133,7 +133,7 @@ impl GoTime {
             Zone::Utc => (0, Rc::from("UTC")),
             Zone::Fixed(name, offset) => (*offset, Rc::clone(name)),
             Zone::Named(zone) => {
-                let stamp = jiff::Timestamp::from_second(self.seconds).unwrap_or_else(|_| {
+                let stamp = jiff::Timestamp::from_second(self.seconds).unwrap_or({
                     if self.seconds < 0 {
                         jiff::Timestamp::MIN
                     } else {

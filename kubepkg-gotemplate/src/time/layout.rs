@@ -204,8 +204,11 @@ fn element_at(rest: &[u8]) -> Option<(Element, usize)> {
     }
 }
 
+/// Text before an element, the element with its own text, and what follows.
+type Cut<'l> = (&'l [u8], Option<(Element, &'l [u8])>, &'l [u8]);
+
 /// Text before the first element of `layout`, the element, its own text, and what follows.
-pub(super) fn next_element(layout: &[u8]) -> (&[u8], Option<(Element, &[u8])>, &[u8]) {
+pub(super) fn next_element(layout: &[u8]) -> Cut<'_> {
     let mut at = 0;
     while let Some(rest) = layout.get(at..).filter(|rest| !rest.is_empty()) {
         // `_2006` is an underscore and a year.
@@ -289,7 +292,7 @@ impl GoTime {
                 return out;
             };
             rest = after;
-            let hour12 = if civil.hour % 12 == 0 {
+            let hour12 = if civil.hour.is_multiple_of(12) {
                 12
             } else {
                 civil.hour % 12

@@ -39,7 +39,7 @@ fn digit(text: &[u8], at: usize) -> Option<u32> {
 }
 
 /// One or two digits; exactly two when `fixed`.
-fn number<'a>(text: &'a [u8], fixed: bool) -> Result<(u32, &'a [u8]), Bad> {
+fn number(text: &[u8], fixed: bool) -> Result<(u32, &[u8]), Bad> {
     let first = digit(text, 0).ok_or(Bad::Text)?;
     match digit(text, 1) {
         Some(second) => Ok((first * 10 + second, text.get(2..).unwrap_or(b""))),

@@ -19,9 +19,11 @@ type Parsed<T> = Result<T, Problem>;
 
 /// A table while it is read.
 enum Node {
+    /// A value; an inline table is one too, closed for later additions.
     Value(Value),
-    /// An array as a value, or an inline table: closed for later additions by headers.
+    /// What a header or a dotted key opened.
     Table(BTreeMap<Vec<u8>, Node>),
+    /// What `[[...]]` opened.
     Tables(Vec<BTreeMap<Vec<u8>, Node>>),
 }
 
@@ -55,7 +57,6 @@ pub(crate) fn decode(text: &[u8]) -> (Map, Option<String>) {
         root: BTreeMap::new(),
         context: Vec::new(),
         implicit: BTreeSet::new(),
-        arrays: BTreeSet::new(),
         last_key: Vec::new(),
         depth: 0,
     };
@@ -101,8 +102,6 @@ struct Parser<'t> {
     context: Key,
     /// Tables that exist only because a longer key named them.
     implicit: BTreeSet<Key>,
-    /// Keys that hold an array.
-    arrays: BTreeSet<Key>,
     /// The key for error texts.
     last_key: Key,
     depth: usize,
@@ -121,7 +120,7 @@ impl Parser<'_> {
             } else {
                 self.last_key.clone_from(&self.context);
                 let key = self.scanner.key()?;
-                self.assign(&self.context.clone(), key)?;
+                self.assign(&self.context.clone(), &key)?;
                 self.last_key.clone_from(&self.context);
             }
             self.scanner.end_of_item()?;
@@ -194,22 +193,20 @@ impl Parser<'_> {
             let Ok(table) = self.descend(parents) else {
                 return Ok(());
             };
-            match table
+            if let Node::Tables(tables) = table
                 .entry(last.clone())
                 .or_insert_with(|| Node::Tables(Vec::new()))
             {
-                Node::Tables(tables) => tables.push(BTreeMap::new()),
-                _ => {
-                    let name = shown(&key);
-                    return Err(self.problem(format!(
-                        "Key '{name}' was already created and cannot be used as an array."
-                    )));
-                }
+                tables.push(BTreeMap::new());
+            } else {
+                let name = shown(&key);
+                return Err(self.problem(format!(
+                    "Key '{name}' was already created and cannot be used as an array."
+                )));
             }
             // What stood below the earlier elements may be defined again.
             let below = |path: &Key| path.len() > key.len() && path.starts_with(&key);
             self.implicit.retain(|path| !below(path));
-            self.arrays.insert(key.clone());
         } else if self.exists(&key) {
             if !self.implicit.remove(&key) {
                 return Err(self.defined(&key));
@@ -227,7 +224,7 @@ impl Parser<'_> {
     }
 
     /// Reads the value of `key` inside the table `base` and puts it there.
-    fn assign(&mut self, base: &[Vec<u8>], key: Key) -> Parsed<()> {
+    fn assign(&mut self, base: &[Vec<u8>], key: &[Vec<u8>]) -> Parsed<()> {
         let Some((last, parents)) = key.split_last() else {
             return Ok(());
         };
@@ -247,14 +244,7 @@ impl Parser<'_> {
             return Err(self.defined(&name));
         }
         if self.exists(&path) {
-            // An inline table has been put in place while it was read.
-            return match node {
-                Node::Table(_) if self.implicit.remove(&path) => {
-                    self.put(&parent, last, node);
-                    Ok(())
-                }
-                _ => Err(self.defined(&path)),
-            };
+            return Err(self.defined(&path));
         }
         self.put(&parent, last, node);
         Ok(())
@@ -316,7 +306,7 @@ impl Parser<'_> {
             self.last_key.clone_from(&outer_key);
             let read = self.scanner.key().and_then(|key| {
                 let name: Key = outer_key.iter().chain(key.iter()).cloned().collect();
-                let result = self.assign(&[], key);
+                let result = self.assign(&[], &key);
                 if result.is_err() {
                     self.last_key = name;
                 }
@@ -395,7 +385,7 @@ fn float(text: &str) -> Result<Value, String> {
     let mut after_period = false;
     let mut periods_ok = true;
     for c in text.chars() {
-        periods_ok &= !(after_period && !c.is_ascii_digit());
+        periods_ok &= !after_period || c.is_ascii_digit();
         after_period = c == '.';
     }
     if !periods_ok || after_period {

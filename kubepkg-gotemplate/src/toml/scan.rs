@@ -335,26 +335,24 @@ impl<'t> Scanner<'t> {
                 let mut code = 0_u32;
                 let from = self.at;
                 for _ in 0..count {
-                    match self.next()?.and_then(|c| c.to_digit(16)) {
-                        Some(digit) => code = code.wrapping_shl(4) | digit,
-                        None => {
-                            let current = self.text.get(start..self.at).unwrap_or(b"");
-                            return Err(self.problem(format!(
-                                "expected {words} hexadecimal digits after '\\{letter}', but got {} instead",
-                                quote(current)
-                            )));
-                        }
-                    }
-                }
-                match char::from_u32(code) {
-                    Some(c) => c,
-                    None => {
-                        let digits = self.text.get(from..self.at).unwrap_or(b"");
+                    if let Some(digit) = self.next()?.and_then(|c| c.to_digit(16)) {
+                        code = code.wrapping_shl(4) | digit;
+                    } else {
+                        let current = self.text.get(start..self.at).unwrap_or(b"");
                         return Err(self.problem(format!(
-                            "Escaped character '\\u{}' is not valid UTF-8.",
-                            String::from_utf8_lossy(digits)
+                            "expected {words} hexadecimal digits after '\\{letter}', but got {} instead",
+                            quote(current)
                         )));
                     }
+                }
+                if let Some(c) = char::from_u32(code) {
+                    c
+                } else {
+                    let digits = self.text.get(from..self.at).unwrap_or(b"");
+                    return Err(self.problem(format!(
+                        "Escaped character '\\u{}' is not valid UTF-8.",
+                        String::from_utf8_lossy(digits)
+                    )));
                 }
             }
             other => {

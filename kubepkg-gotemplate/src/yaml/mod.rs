@@ -45,7 +45,7 @@ fn to_json(text: &[u8]) -> Result<String, String> {
     })
 }
 
-fn decoding(error: String) -> String {
+fn decoding(error: &str) -> String {
     format!("error unmarshaling JSON: while decoding JSON: {error}")
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn decode_map(text: &[u8]) -> (Map, Option<String>) {
         Ok(json) if json.trim() == "null" => (Map::default(), None),
         Ok(json) => {
             let (map, error) = json::decode_map(json.as_bytes());
-            (map, error.map(decoding))
+            (map, error.as_deref().map(decoding))
         }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn decode_list(text: &[u8]) -> (List, Option<String>) {
         Ok(json) if json.trim() == "null" => (List::new(Vec::new()), None),
         Ok(json) => {
             let (list, error) = json::decode_list(json.as_bytes());
-            (list, error.map(decoding))
+            (list, error.as_deref().map(decoding))
         }
     }
 }

@@ -348,6 +348,7 @@ fn is_printable(c: char) -> bool {
 
 /// What may be done with a text, apart from what it would be read as.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four questions of their own")]
 struct Analysis {
     multiline: bool,
     plain: bool,

@@ -55,10 +55,13 @@ fn less(a: &[char], b: &[char]) -> bool {
     a.len() < b.len()
 }
 
+/// An entry with the characters of its key.
+type Keyed<V> = (Vec<char>, (Vec<u8>, V));
+
 /// Sorts entries by their keys. The order is not transitive, so this is a merge sort of our own,
 /// which gives one fixed result for every set of keys in byte order.
 pub(super) fn sorted<V: Clone>(entries: Vec<(Vec<u8>, V)>) -> Vec<(Vec<u8>, V)> {
-    let mut keyed: Vec<(Vec<char>, (Vec<u8>, V))> = entries
+    let mut keyed: Vec<Keyed<V>> = entries
         .into_iter()
         .map(|entry| (String::from_utf8_lossy(&entry.0).chars().collect(), entry))
         .collect();

@@ -135,7 +135,7 @@ impl Object for Capabilities {
 }
 
 /// Dot for the template of a chart `c` with these values and files.
-pub fn dot(values: &serde_json::Value, files: &BTreeMap<String, Vec<u8>>) -> Value {
+pub(crate) fn dot(values: &serde_json::Value, files: &BTreeMap<String, Vec<u8>>) -> Value {
     let values = Value::from(values);
     let values = values
         .as_map()

@@ -136,7 +136,16 @@ pub(crate) fn fit(value: &Value, is_interface: bool, ty: &'static Type) -> Step<
         return Err(wrong_type(ty, "interface {}"));
     };
     if own.assignable_to(ty) || ty.is(&REFLECT_VALUE) {
-        return Ok(None);
+        // A defined map or slice type given to a parameter of the plain type becomes the plain type.
+        return Ok(match value {
+            Value::Map(map) if ty.kind == Kind::Map && !own.is(ty) => {
+                Some(Value::Map(map.with_type(ty)))
+            }
+            Value::List(list) if ty.kind == Kind::Slice && !own.is(ty) => {
+                Some(Value::List(list.with_type(ty)))
+            }
+            _ => None,
+        });
     }
     if let Value::Object(object) = value
         && let Some(pointed) = object.deref()
@@ -163,4 +172,40 @@ pub(crate) fn printable(value: &Value) -> Value {
         return pointed;
     }
     value.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collection::Map;
+    use crate::gotype::{ANY, MAP_ANY, STRING};
+
+    static VALUES: Type = Type::defined("common.Values", &MAP_ANY, &[]);
+
+    #[test]
+    fn a_defined_map_becomes_the_plain_type_of_a_parameter() {
+        let map = Map::typed(&VALUES);
+        let value = Value::Map(map.clone());
+        assert!(fit(&value, false, &ANY).unwrap().is_none());
+        let plain = fit(&value, false, &MAP_ANY).unwrap().unwrap();
+        assert_eq!(plain.type_name(), "map[string]interface {}");
+        assert!(plain.as_map().unwrap().same(&map));
+    }
+
+    #[test]
+    fn nil_has_three_wordings() {
+        // Text of validateType in Go 1.26; the third wording, of a literal nil, is in `constant`.
+        let text = |result: Step<Option<Value>>| match result.unwrap_err().root {
+            crate::error::Root::Message(text) => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            text(fit(&Value::Nil, true, &STRING)),
+            "wrong type for value; expected string; got interface {}"
+        );
+        assert_eq!(
+            text(fit(&Value::Nil, false, &STRING)),
+            "invalid value; expected string"
+        );
+    }
 }

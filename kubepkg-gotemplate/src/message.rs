@@ -154,3 +154,85 @@ fn before_next_template(message: &str) -> &str {
         .and_then(|at| message.get(..at))
         .unwrap_or(message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Place, Root};
+
+    fn frame(executing: &str, node: &str, function: Option<&str>) -> Frame {
+        Frame {
+            place: Some(Place {
+                template: "c/t.txt".to_owned(),
+                line: 1,
+                column: 3,
+                executing: executing.to_owned(),
+                node: node.to_owned(),
+            }),
+            name: executing.to_owned(),
+            function: function.map(str::to_owned),
+            context: Context::None,
+        }
+    }
+
+    fn chain(root: Root, last: Option<&str>) -> ExecError {
+        ExecError {
+            frames: vec![
+                frame("c/t.txt", "include \"a\" .", Some("include")),
+                frame("a", ".x.y", last),
+            ],
+            root,
+        }
+    }
+
+    // Expected texts: Helm 4.3.1, as in the vectors `helm.include`, `helm.required` and `lang.lexerr`.
+
+    #[test]
+    fn every_level_of_template_text_is_a_block() {
+        let error = chain(
+            Root::Message("nil pointer evaluating interface {}.y".to_owned()),
+            None,
+        );
+        assert_eq!(
+            helm_exec_error(&error, "c/t.txt"),
+            "c/t.txt:1:3\n  executing \"c/t.txt\" at <include \"a\" .>:\n    error calling include:\n\
+             c/t.txt:1:3\n  executing \"a\" at <.x.y>:\n    nil pointer evaluating interface {}.y"
+        );
+    }
+
+    #[test]
+    fn the_error_of_a_function_keeps_gos_text() {
+        let error = chain(
+            Root::Function("index out of range: 5".to_owned()),
+            Some("index"),
+        );
+        assert_eq!(helm_exec_error(&error, "c/t.txt"), error.to_string());
+        assert!(
+            error
+                .to_string()
+                .ends_with("error calling index: index out of range: 5")
+        );
+    }
+
+    #[test]
+    fn fail_is_told_with_the_outermost_place() {
+        let error = chain(Root::Fail("no: way".to_owned()), Some("fail"));
+        assert_eq!(
+            helm_exec_error(&error, "c/t.txt"),
+            "execution error at (c/t.txt:1:3): no: way"
+        );
+    }
+
+    #[test]
+    fn a_parse_error_keeps_what_follows_the_last_colon() {
+        let error = ParseError {
+            template: "c/t.txt".to_owned(),
+            line: 2,
+            message: "bad number syntax: \"3x\"".to_owned(),
+        };
+        assert_eq!(
+            helm_parse_error(&error),
+            "parse error at (c/t.txt:2): \"3x\""
+        );
+    }
+}

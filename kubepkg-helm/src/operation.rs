@@ -39,6 +39,9 @@ use std::time::Duration;
 /// Warnings kept of one operation.
 const WARNINGS: usize = 100;
 
+/// How often in a row [`Operation::run`] tries again when the API server is in trouble: about four minutes.
+const PATIENCE: u32 = 50;
+
 /// What a call of [`Operation::advance`] did.
 #[derive(Clone, Debug)]
 pub enum Advance {
@@ -207,7 +210,7 @@ impl Operation {
                 Ok(Advance::Stepped(step))
             }
             Ok(Done::NotYet(not_ready)) => {
-                if self.helm.now() >= self.progress.deadline {
+                if self.is_late() {
                     let failure =
                         self.word(&step, Failure::timeout(not_ready, step_is_removal(&step)));
                     return self.finish_failed(failure).await;
@@ -218,7 +221,15 @@ impl Operation {
                     check_after: pause(self.looks),
                 })
             }
-            Err(StepError::Stopped(error)) => Err(error),
+            Err(StepError::Stopped(error)) => {
+                if !error.is_transient() || is_record_step(&step) || !self.is_late() {
+                    return Err(error);
+                }
+                // Trouble that did not pass in time ends the operation like anything else that was awaited.
+                let message = format!("{error}\ncontext deadline exceeded");
+                let failure = self.word(&step, Failure::new(FailureReason::Timeout, message));
+                self.finish_failed(failure).await
+            }
             Err(StepError::Failed(failure)) => {
                 let failure = self.word(&step, failure);
                 self.hook_failed(&step).await;
@@ -230,7 +241,8 @@ impl Operation {
     /// Advances until the end, sleeping while objects get ready and when the API server is in trouble.
     ///
     /// # Errors
-    /// What [`Operation::advance`] reports, when it will not pass or the deadline has passed.
+    /// What [`Operation::advance`] reports, when it will not pass or has not passed after many tries. The
+    /// operation stays where it is and can be taken up again.
     pub async fn run(&mut self) -> Result<Outcome, OperationError> {
         let mut trouble = 0;
         loop {
@@ -241,7 +253,7 @@ impl Operation {
                     tokio::time::sleep(check_after).await;
                 }
                 Ok(Advance::Finished(outcome)) => return Ok(*outcome),
-                Err(error) if error.is_transient() && self.helm.now() < self.progress.deadline => {
+                Err(error) if error.is_transient() && trouble < PATIENCE => {
                     trouble += 1;
                     tokio::time::sleep(pause(trouble)).await;
                 }
@@ -331,6 +343,10 @@ impl Operation {
         Ok(self.finish(Some(failure)))
     }
 
+    fn is_late(&self) -> bool {
+        self.helm.now() >= self.progress.deadline
+    }
+
     fn warn(&mut self, warning: String) {
         if self.warnings.len() < WARNINGS && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -359,6 +375,11 @@ impl Operation {
         };
         failure
     }
+}
+
+/// Steps in which nothing is left but to write records: late is better than failed.
+fn is_record_step(step: &Step) -> bool {
+    matches!(step, Step::Supersede | Step::Finish | Step::Purge)
 }
 
 fn step_is_removal(step: &Step) -> bool {

@@ -71,13 +71,14 @@ impl ApiError {
         self.code() == Some(409)
     }
 
-    /// True when asking again later may help: no answer, throttling, server trouble. An apply whose object
-    /// does not fit its schema is answered with 500, but will never fit.
+    /// True when asking again later may help: no answer, throttling, server trouble, credentials that have
+    /// run out and will be renewed. An apply whose object does not fit its schema is answered with 500, but
+    /// will never fit.
     pub fn is_transient(&self) -> bool {
         match self {
             ApiError::Transport(_) | ApiError::Body(_) => true,
             ApiError::Status { code, message, .. } => match code {
-                429 | 502..=599 => true,
+                401 | 408 | 429 | 501..=599 => true,
                 500 => {
                     !(message.contains("failed to create typed patch object")
                         || message.contains("failed to create manager")

@@ -195,3 +195,100 @@ async fn an_upgrade_and_a_removal_that_crash_anywhere_are_finished_by_another_pr
         }
     }
 }
+
+/// Helm that loses the answer to one request, after the server has acted on it.
+async fn deaf(request: usize) -> (Helm, Arc<AtomicUsize>) {
+    let inner = plane().await.client_as("kubepkg").unwrap();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&sent);
+    let service = tower::service_fn(move |asked: http::Request<kube::client::Body>| {
+        let (inner, counter) = (inner.clone(), Arc::clone(&counter));
+        async move {
+            let number = counter.fetch_add(1, Ordering::SeqCst);
+            let answer = inner.send(asked).await.map_err(tower::BoxError::from)?;
+            if number == request {
+                return Err(tower::BoxError::from("the connection broke"));
+            }
+            Ok(answer)
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    (Helm::new(client, HelmOptions::default()), sent)
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_changes_nothing() {
+    for batch in 0.. {
+        let mut lives = tokio::task::JoinSet::new();
+        for request in 0..8 {
+            lives.spawn(live_without_answer(batch * 8 + request));
+        }
+        if lives.join_all().await.contains(&false) {
+            break;
+        }
+        assert!(
+            batch < 15,
+            "the operations need more requests than they should"
+        );
+    }
+}
+
+/// A whole life of a release in which one answer is lost; false when there were not so many requests.
+async fn live_without_answer(request: usize) -> bool {
+    let plane = plane().await;
+    let good = helm_of("kubepkg").await;
+    let namespace = plane.namespace("deaf").await.unwrap();
+    let (helm, sent) = deaf(request).await;
+    let patient = |error: OperationError| assert!(error.is_transient(), "{error}");
+    let first = chart(
+        "1.0.0",
+        &[config_map("a", "1"), config_map("b", "1")],
+        HookEvent::PreInstall,
+    );
+    let mut operation = loop {
+        let request = install(&namespace, options());
+        match helm.begin_install_rendered(request, first.clone()).await {
+            Ok(operation) => break operation,
+            Err(error) => patient(error),
+        }
+    };
+    assert!(
+        operation.run().await.unwrap().succeeded(),
+        "answer {request}"
+    );
+    let second = chart(
+        "1.1.0",
+        &[config_map("a", "2"), config_map("c", "1")],
+        HookEvent::PostUpgrade,
+    );
+    let mut operation = loop {
+        let request = upgrade(&namespace, options());
+        match helm.begin_upgrade_rendered(request, second.clone()).await {
+            Ok(operation) => break operation,
+            Err(error) => patient(error),
+        }
+    };
+    assert!(
+        operation.run().await.unwrap().succeeded(),
+        "answer {request}"
+    );
+    let history = good.history(&namespace, "demo").await.unwrap();
+    let told: Vec<&str> = history.iter().map(|head| head.status.as_str()).collect();
+    assert_eq!(told, ["superseded", "deployed"], "answer {request}");
+    assert!(history.iter().all(|head| head.progress.is_none()));
+    assert!(live(&config_map_path(&namespace, "b")).await.is_none());
+    let mut operation = loop {
+        let request = UninstallRequest::new(&namespace, "demo");
+        match helm.begin_uninstall(request).await {
+            Ok(operation) => break operation,
+            Err(error) => patient(error),
+        }
+    };
+    assert!(
+        operation.run().await.unwrap().succeeded(),
+        "answer {request}"
+    );
+    assert!(live(&config_map_path(&namespace, "c")).await.is_none());
+    assert!(good.latest(&namespace, "demo").await.unwrap().is_none());
+    sent.load(Ordering::SeqCst) > request
+}

@@ -65,10 +65,16 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<String, Box<dyn st
 
     let mut text = format!("{}\n", rendered.manifest.trim());
     for hook in &rendered.hooks {
-        text.push_str(&format!(
-            "---\n# Source: {}\n{}\n",
-            hook.path, hook.manifest
-        ));
+        text.extend([
+            "---
+# Source: ",
+            &hook.path,
+            "
+",
+            &hook.manifest,
+            "
+",
+        ]);
     }
     Ok(text)
 }

@@ -123,12 +123,9 @@ impl KubeVersion {
             let more = after
                 .strip_prefix('.')
                 .filter(|more| more.starts_with(|c: char| c.is_ascii_digit()));
-            match more {
-                Some(more) => rest = more,
-                None => {
-                    rest = after;
-                    break;
-                }
+            rest = more.unwrap_or(after);
+            if more.is_none() {
+                break;
             }
         }
         if components.is_empty() || rest.contains('\n') {

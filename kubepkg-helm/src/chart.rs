@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 pub use error::ChartError;
 pub use ignore::IgnoreRules;
-pub use metadata::{API_VERSION_V1, Dependency, Lock, Maintainer, Metadata};
+pub(crate) use metadata::API_VERSION_V1;
+pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 
 use crate::go::path::extension;
 use crate::values::Values;

@@ -106,8 +106,10 @@ words! {
 
 words! {
     /// How a hook's last run stands.
+    #[derive(Default)]
     HookPhase {
         /// It never ran.
+        #[default]
         Unset = "",
         /// Nobody knows.
         Unknown = "Unknown",
@@ -117,12 +119,6 @@ words! {
         Succeeded = "Succeeded",
         /// It failed.
         Failed = "Failed",
-    }
-}
-
-impl Default for HookPhase {
-    fn default() -> Self {
-        Self::Unset
     }
 }
 

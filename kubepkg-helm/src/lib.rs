@@ -1,4 +1,4 @@
-//! A Helm SDK: charts, rendering, releases, server-side apply and readiness.
+#![doc = include_str!("../README.md")]
 #![deny(missing_docs)]
 
 #[cfg(feature = "cluster")]

@@ -111,7 +111,7 @@ const UNINSTALL: &[&str] = &[
 
 impl KindOrder {
     /// Known kinds by their place, unknown ones behind them by name.
-    pub fn rank<'a>(self, kind: &'a str) -> (usize, &'a str) {
+    pub fn rank(self, kind: &str) -> (usize, &str) {
         let order = match self {
             Self::Install => INSTALL,
             Self::Uninstall => UNINSTALL,
@@ -249,7 +249,7 @@ pub fn split_manifests(text: &str) -> Vec<Document<'_>> {
         if !trimmed.is_empty() {
             let at = piece_at + piece.len() - trimmed.len();
             let before = text.as_bytes().get(..at).unwrap_or_default();
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let line = before.split(|byte| *byte == b'\n').count();
             documents.push((at, piece_at + piece.len(), line));
         }
     };

@@ -92,7 +92,9 @@ pub fn render(
     if options.include_crds {
         for crd in &crds {
             let text = String::from_utf8_lossy(&crd.data);
-            manifest.push_str(&format!("---\n# Source: {}\n{text}\n", crd.path));
+            for part in ["---\n# Source: ", &crd.path, "\n", &text, "\n"] {
+                manifest.push_str(part);
+            }
         }
     }
     manifest.push_str(&join(&sorted.manifests));

@@ -54,9 +54,14 @@ pub(crate) fn validate(
                     Value::String(_) => "string",
                     _ => "[]interface {}",
                 };
-                complaints.push_str(&format!(
-                    "{name}:\ninvalid type for values: expected object (map), got {kind}\n"
-                ));
+                for part in [
+                    name,
+                    ":\ninvalid type for values: expected object (map), got ",
+                    kind,
+                    "\n",
+                ] {
+                    complaints.push_str(part);
+                }
             }
         }
     }
@@ -94,9 +99,9 @@ fn validate_one(schema: &[u8], values: &serde_json::Map<String, Value>) -> Resul
     let document = schema.clone();
     compiler.add_resource(LOCATION, schema).map_err(failed)?;
     let mut schemas = Schemas::new();
-    let compiled = compiler.compile(LOCATION, &mut schemas).map_err(failed)?;
+    let wanted = compiler.compile(LOCATION, &mut schemas).map_err(failed)?;
     let instance = short(&Value::Object(values.clone()));
-    let Err(error) = schemas.validate(&instance, compiled) else {
+    let Err(error) = schemas.validate(&instance, wanted) else {
         return Ok(());
     };
     if message::is_spurious(&error) {

@@ -98,13 +98,17 @@ pub(super) fn read(bytes: &[u8], limits: &ChartLimits) -> Result<Vec<LoadedFile>
     let too_large = || ChartError::TooLarge {
         limit: limits.max_bytes,
     };
-    for (count, entry) in archive.entries().map_err(corrupt)?.enumerate() {
+    for (count, entry) in archive
+        .entries()
+        .map_err(|error| corrupt(&error))?
+        .enumerate()
+    {
         if count >= limits.max_files {
             return Err(ChartError::TooManyFiles {
                 limit: limits.max_files,
             });
         }
-        let mut entry = entry.map_err(corrupt)?;
+        let mut entry = entry.map_err(|error| corrupt(&error))?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let kind = entry.header().entry_type();
         if kind.is_dir()
@@ -125,7 +129,7 @@ pub(super) fn read(bytes: &[u8], limits: &ChartLimits) -> Result<Vec<LoadedFile>
             .by_ref()
             .take(left)
             .read_to_end(&mut data)
-            .map_err(corrupt)?;
+            .map_err(|error| corrupt(&error))?;
         left -= data.len() as u64;
         if left == 0 {
             return Err(too_large());
@@ -202,7 +206,7 @@ fn check_gzip_header(bytes: &[u8]) -> Result<(), ChartError> {
 }
 
 /// Words for broken bytes, Go's where the cause is the same.
-fn corrupt(error: io::Error) -> ChartError {
+fn corrupt(error: &io::Error) -> ChartError {
     let message = match error.kind() {
         io::ErrorKind::UnexpectedEof => "unexpected EOF".to_owned(),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The `apiVersion` of charts that keep their dependencies in `requirements.yaml`.
-pub const API_VERSION_V1: &str = "v1";
+pub(crate) const API_VERSION_V1: &str = "v1";
 
 /// The contents of `Chart.yaml`. Field names in JSON are Helm's, empty fields are left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

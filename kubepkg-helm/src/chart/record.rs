@@ -47,6 +47,7 @@ fn encode_arc<S: Serializer>(data: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S
     encode(data, serializer)
 }
 
+#[expect(clippy::ref_option, reason = "serde's signature")]
 fn encode_optional<S: Serializer>(
     data: &Option<Arc<[u8]>>,
     serializer: S,

@@ -380,22 +380,19 @@ impl Object for KubeVersionObject {
     }
 }
 
-fn kube_version_string(_: &mut Context<'_>, receiver: &Value, _: &[Value]) -> FuncResult {
+fn kube_version(receiver: &Value) -> Result<&KubeVersion, FuncError> {
     let version = receiver.as_object::<KubeVersionObject>();
-    Ok(Value::string(
-        version
-            .map(|version| version.0.normalized.as_str())
-            .unwrap_or_default(),
-    ))
+    version
+        .map(|version| &version.0)
+        .ok_or_else(|| FuncError::new("not a Kubernetes version"))
+}
+
+fn kube_version_string(_: &mut Context<'_>, receiver: &Value, _: &[Value]) -> FuncResult {
+    Ok(Value::string(kube_version(receiver)?.normalized.as_str()))
 }
 
 fn kube_version_git(_: &mut Context<'_>, receiver: &Value, _: &[Value]) -> FuncResult {
-    let version = receiver.as_object::<KubeVersionObject>();
-    Ok(Value::string(
-        version
-            .map(|version| version.0.version.as_str())
-            .unwrap_or_default(),
-    ))
+    Ok(Value::string(kube_version(receiver)?.version.as_str()))
 }
 
 struct BuildInfoObject(HelmVersion);

@@ -96,6 +96,10 @@ impl Lookup for NoLookup {
 
 /// Switches of a rendering. The default is that of `helm template`.
 #[derive(Clone, Copy, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of helm template of its own"
+)]
 pub struct RenderOptions<'a> {
     /// Answers `lookup`; nothing when `None`.
     pub lookup: Option<&'a dyn Lookup>,
@@ -118,7 +122,7 @@ pub struct RenderOptions<'a> {
 static DEFAULT_LIMITS: RenderLimits = RenderLimits {
     steps: 50_000_000,
     output_bytes: 64 << 20,
-    wall_time: Some(std::time::Duration::from_secs(60)),
+    wall_time: Some(std::time::Duration::from_mins(1)),
     documents: 20_000,
 };
 

@@ -37,8 +37,7 @@ impl Printer<'_> {
             self.open(level);
             below += 1;
             if let ErrorKind::Schema { url } = &error.kind {
-                self.text
-                    .push_str(&format!("jsonschema validation failed with {}", quote(url)));
+                self.say(&["jsonschema validation failed with ", &quote(url)]);
             } else {
                 let place = place::of(error, self.document);
                 let words = match &error.kind {
@@ -57,8 +56,7 @@ impl Printer<'_> {
                     }
                     kind => words(kind),
                 };
-                self.text
-                    .push_str(&format!("at {}: {words}", quote(&place)));
+                self.say(&["at ", &quote(&place), ": ", &words]);
             }
         }
         for cause in causes {
@@ -71,12 +69,15 @@ impl Printer<'_> {
                 } else {
                     ""
                 };
-                self.text
-                    .push_str(&format!("at {}: '{keyword}' failed{none}", quote(&place)));
+                self.say(&["at ", &quote(&place), ": '", &keyword, "' failed", none]);
                 level += 1;
             }
             self.print(cause, level);
         }
+    }
+
+    fn say(&mut self, parts: &[&str]) {
+        self.text.extend(parts.iter().copied());
     }
 
     /// Begins a line.
@@ -275,7 +276,7 @@ fn group(digits: &str) -> String {
         .map_or((digits, ""), |point| digits.split_at(point));
     let mut out = String::new();
     for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -296,7 +297,7 @@ fn english(number: f64) -> String {
     let point = if tail.is_empty() { "" } else { "." };
     let power: String = format!("{exponent:03}")
         .chars()
-        .skip(usize::from(exponent >= 0 && exponent < 100))
+        .skip(usize::from((0..100).contains(&exponent)))
         .map(|c| match c {
             '-' => '⁻',
             '1' => '¹',

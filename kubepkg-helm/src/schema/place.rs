@@ -69,18 +69,13 @@ fn percent_decoded(text: &str) -> String {
         let code = tail
             .get(..2)
             .and_then(|code| std::str::from_utf8(code).ok());
-        match code
-            .and_then(|code| u8::from_str_radix(code, 16).ok())
-            .filter(|_| *first == b'%')
-        {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        if let (b'%', Some(byte)) = (first, code) {
+            bytes.push(byte);
+            rest = tail.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

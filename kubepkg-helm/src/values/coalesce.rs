@@ -265,16 +265,15 @@ impl Tables<'_> {
             let full = join(prefix, &key);
             let present = over.borrow().get(&key).cloned();
             match (present, default) {
-                (Some(Tree::Null), default) => {
-                    if !self.merge && !default.is_null() {
-                        over.borrow_mut().remove(&key);
-                    }
+                (Some(Tree::Null), default) if !self.merge && !default.is_null() => {
+                    over.borrow_mut().remove(&key);
                 }
+                (Some(Tree::Null), _) => {}
                 (None, default) => {
                     over.borrow_mut().insert(key, default);
                 }
                 (Some(Tree::Map(present)), Tree::Map(default)) => {
-                    self.lay(&present, &default, &full)
+                    self.lay(&present, &default, &full);
                 }
                 (Some(_), Tree::Map(default)) => {
                     let printed = Tree::Map(default).printed();

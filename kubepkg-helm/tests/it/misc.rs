@@ -86,6 +86,15 @@ fn tree(chart: &Chart) -> Value {
     tree
 }
 
+fn drop_raw(tree: &mut Value) {
+    if let Some(map) = tree.as_object_mut() {
+        map.remove("raw");
+        map.values_mut().for_each(drop_raw);
+    } else if let Some(list) = tree.as_array_mut() {
+        list.iter_mut().for_each(drop_raw);
+    }
+}
+
 /// What is loaded, the list of raw files apart, which this crate does not keep.
 fn loaded(case: &Value) -> Result<(), String> {
     let got = match load(case) {
@@ -93,14 +102,6 @@ fn loaded(case: &Value) -> Result<(), String> {
         Err(error) => json!({ "error": error }),
     };
     let mut wanted = case["result"].clone();
-    fn drop_raw(tree: &mut Value) {
-        if let Some(map) = tree.as_object_mut() {
-            map.remove("raw");
-            map.values_mut().for_each(drop_raw);
-        } else if let Some(list) = tree.as_array_mut() {
-            list.iter_mut().for_each(drop_raw);
-        }
-    }
     drop_raw(&mut wanted);
     same("chart", &got, &wanted)
 }
@@ -143,6 +144,13 @@ fn coalesces_values_as_helm() {
     });
 }
 
+fn sort_charts(chart: &mut Value) {
+    if let Some(charts) = chart.get_mut("charts").and_then(Value::as_array_mut) {
+        charts.iter_mut().for_each(sort_charts);
+        charts.sort_by_key(|chart| chart["name"].as_str().unwrap().to_owned());
+    }
+}
+
 #[test]
 fn processes_dependencies_as_helm() {
     run("helm-misc-dependencies", |case| {
@@ -176,13 +184,7 @@ fn processes_dependencies_as_helm() {
             Err(error) => json!({ "error": error.to_string() }),
         };
         let mut wanted = case["result"].clone();
-        fn sort(chart: &mut Value) {
-            if let Some(charts) = chart.get_mut("charts").and_then(Value::as_array_mut) {
-                charts.iter_mut().for_each(sort);
-                charts.sort_by_key(|chart| chart["name"].as_str().unwrap().to_owned());
-            }
-        }
-        sort(&mut wanted);
+        sort_charts(&mut wanted);
         same("chart", &got, &wanted)
     });
 }

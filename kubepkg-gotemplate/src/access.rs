@@ -4,6 +4,7 @@
 
 use crate::bytestring::GoString;
 use crate::fault::{Fault, Step};
+use crate::fmt::{FormatError, display};
 use crate::gotype::{Kind, REFLECT_VALUE, Type};
 use crate::object::{Field, Method};
 use crate::set::MissingKey;
@@ -163,15 +164,20 @@ fn wrong_type(wanted: &Type, got: &str) -> Box<Fault> {
 }
 
 /// What is printed for a value: a pointer without `String` or `Error` prints what it points to.
-pub(crate) fn printable(value: &Value) -> Value {
+pub(crate) fn printable(value: &Value) -> Result<Value, FormatError> {
     if let Value::Object(object) = value
         && object.go_type().kind == Kind::Pointer
         && object.text().is_none()
-        && let Some(pointed) = object.deref()
     {
-        return pointed;
+        if let Some(pointed) = object.deref() {
+            return Ok(pointed);
+        }
+        // Printed by itself a pointer to a struct is the struct with an ampersand.
+        let text = display(value)?;
+        let text = text.strip_prefix(b"&").unwrap_or(&text);
+        return Ok(Value::string(text));
     }
-    value.clone()
+    Ok(value.clone())
 }
 
 #[cfg(test)]

@@ -72,6 +72,13 @@ pub trait Object: Any {
         None
     }
 
+    /// What `String()` of a pointer to this value returns, when only the pointer has it. An action
+    /// that prints a field of a struct behind a pointer uses it; a function that is given the value
+    /// sees the bare struct.
+    fn pointer_text(&self) -> Option<GoString> {
+        None
+    }
+
     /// What `MarshalJSON` or `MarshalText` makes of the value, as JSON text; `None` means the
     /// encoder uses [`Object::underlying`] or [`Object::fields`].
     fn json(&self) -> Option<String> {

@@ -336,8 +336,18 @@ impl Machine {
                 )));
             }
             other => {
-                let text = display(&printable(other)).map_err(|e| Fault::message(e.to_string()))?;
-                self.write(ctx, &text)?;
+                let pointer_text = match other {
+                    Value::Object(object) => object.pointer_text(),
+                    _ => None,
+                };
+                if let Some(text) = pointer_text {
+                    self.write(ctx, &text)?;
+                } else {
+                    let text = printable(other)
+                        .and_then(|value| display(&value))
+                        .map_err(|e| Fault::message(e.to_string()))?;
+                    self.write(ctx, &text)?;
+                }
             }
         }
         Ok(())

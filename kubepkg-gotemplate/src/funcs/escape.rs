@@ -12,14 +12,14 @@ pub(super) fn plain_text(args: &[Value]) -> Result<Vec<u8>, FormatError> {
     if let [Value::String(text)] = args {
         return Ok(text.to_vec());
     }
-    let shown: Vec<Value> = args
+    let shown: Result<Vec<Value>, FormatError> = args
         .iter()
         .map(|arg| match arg {
-            Value::Nil => Value::string("<no value>"),
+            Value::Nil => Ok(Value::string("<no value>")),
             other => printable(other),
         })
         .collect();
-    print(&shown)
+    print(&shown?)
 }
 
 pub(super) fn html(text: &[u8]) -> Vec<u8> {

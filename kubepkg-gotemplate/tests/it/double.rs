@@ -207,7 +207,7 @@ impl Object for KubeVersion {
         fields.insert(1, ("normalizedVersion", self.plain().into()));
         fields
     }
-    fn text(&self) -> Option<GoString> {
+    fn pointer_text(&self) -> Option<GoString> {
         Some(self.plain().into())
     }
 }

@@ -15,3 +15,4 @@ mod go;
 mod host;
 mod lang;
 mod limits;
+mod objects;

@@ -224,9 +224,13 @@ fn read<'a>(
     let n;
     match element {
         Element::Year => {
-            let year = i64::from(
-                digit(value, 0).ok_or(Bad::Text)? * 10 + digit(value, 1).ok_or(Bad::Text)?,
-            );
+            // Go reads the two characters as a number, so a sign and a digit are one.
+            let year = match (value.first(), digit(value, 0), digit(value, 1)) {
+                (_, Some(tens), Some(ones)) => i64::from(tens * 10 + ones),
+                (Some(b'+'), None, Some(ones)) => i64::from(ones),
+                (Some(b'-'), None, Some(ones)) => -i64::from(ones),
+                _ => return Err(Bad::Text),
+            };
             fields.year = if year >= 69 { year + 1900 } else { year + 2000 };
             value = value.get(2..).unwrap_or(b"");
         }

@@ -18,13 +18,16 @@ type Key = Vec<Vec<u8>>;
 type Parsed<T> = Result<T, Problem>;
 
 /// A table while it is read.
+type Table = BTreeMap<Vec<u8>, Node>;
+
+/// What a key of a table being read holds.
 enum Node {
-    /// A value; an inline table is one too, closed for later additions.
+    /// A scalar or an array.
     Value(Value),
-    /// What a header or a dotted key opened.
-    Table(BTreeMap<Vec<u8>, Node>),
-    /// What `[[...]]` opened.
-    Tables(Vec<BTreeMap<Vec<u8>, Node>>),
+    /// What a header, a dotted key or an inline table opened.
+    Table(Table),
+    /// What `[[...]]` opened, or inline tables of an array while it is read.
+    Tables(Vec<Table>),
 }
 
 impl Node {
@@ -43,7 +46,7 @@ impl Node {
     }
 }
 
-fn into_map(entries: BTreeMap<Vec<u8>, Node>) -> Map {
+fn into_map(entries: Table) -> Map {
     entries
         .into_iter()
         .map(|(key, node)| (GoString::from(key), node.into_value()))
@@ -54,16 +57,18 @@ fn into_map(entries: BTreeMap<Vec<u8>, Node>) -> Map {
 pub(crate) fn decode(text: &[u8]) -> (Map, Option<String>) {
     let mut parser = Parser {
         scanner: Scanner::new(text),
-        root: BTreeMap::new(),
+        root: Table::new(),
         context: Vec::new(),
+        current: Vec::new(),
         implicit: BTreeSet::new(),
-        last_key: Vec::new(),
+        arrays: BTreeSet::new(),
+        key_line: 1,
         depth: 0,
     };
     match parser.run() {
         Ok(()) => (into_map(parser.root), None),
         Err(problem) => {
-            let key = shown(&parser.last_key);
+            let key = parser.last_key();
             let line = problem.line;
             let place = if key.is_empty() {
                 format!("toml: line {line}")
@@ -95,232 +100,254 @@ fn shown(key: &[Vec<u8>]) -> String {
     parts.join(".")
 }
 
+/// The table that a path leads to, through the last element of arrays of tables; the position of
+/// the part that is no table otherwise.
+fn descend<'m>(root: &'m mut Table, path: &[Vec<u8>]) -> Result<&'m mut Table, usize> {
+    let mut table = root;
+    for (i, part) in path.iter().enumerate() {
+        table = match table.get_mut(part).ok_or(i)? {
+            Node::Table(inner) => inner,
+            Node::Tables(tables) => tables.last_mut().ok_or(i)?,
+            Node::Value(_) => return Err(i),
+        };
+    }
+    Ok(table)
+}
+
+/// The state of the library's parser, kept as it keeps it, because its complaints depend on it.
 struct Parser<'t> {
     scanner: Scanner<'t>,
-    root: BTreeMap<Vec<u8>, Node>,
-    /// The table of the last header.
+    root: Table,
+    /// The table that keys go into.
     context: Key,
+    /// The last part of the key whose value is read.
+    current: Vec<u8>,
     /// Tables that exist only because a longer key named them.
     implicit: BTreeSet<Key>,
-    /// The key for error texts.
-    last_key: Key,
+    /// Keys that hold an array.
+    arrays: BTreeSet<Key>,
+    /// The line of the key or table name read last.
+    key_line: usize,
     depth: usize,
 }
 
 impl Parser<'_> {
+    /// A complaint at the key read last.
     fn problem(&self, message: impl Into<String>) -> Problem {
-        self.scanner.problem(message)
-    }
-
-    fn run(&mut self) -> Parsed<()> {
-        self.scanner.check_start()?;
-        while self.scanner.skip_to_item()? {
-            if self.scanner.accept('[') {
-                self.header()?;
-            } else {
-                self.last_key.clone_from(&self.context);
-                let key = self.scanner.key()?;
-                self.assign(&self.context.clone(), &key)?;
-                self.last_key.clone_from(&self.context);
-            }
-            self.scanner.end_of_item()?;
+        Problem {
+            line: self.key_line,
+            message: message.into(),
         }
-        Ok(())
-    }
-
-    fn header(&mut self) -> Parsed<()> {
-        self.last_key.clone_from(&self.context);
-        let is_array = self.scanner.accept('[');
-        let key = self.scanner.table_name(is_array)?;
-        self.open_table(key, is_array)
-    }
-
-    /// The table that a path leads to, tables and last elements of arrays of tables on the way.
-    fn descend(&mut self, path: &[Vec<u8>]) -> Result<&mut BTreeMap<Vec<u8>, Node>, usize> {
-        let mut table = &mut self.root;
-        for (i, part) in path.iter().enumerate() {
-            let node = table
-                .entry(part.clone())
-                .or_insert_with(|| Node::Table(BTreeMap::new()));
-            table = match node {
-                Node::Table(inner) => inner,
-                Node::Tables(tables) => tables.last_mut().ok_or(i)?,
-                Node::Value(_) => return Err(i),
-            };
-        }
-        Ok(table)
-    }
-
-    fn exists(&self, path: &[Vec<u8>]) -> bool {
-        let mut table = &self.root;
-        let Some((last, parents)) = path.split_last() else {
-            return true;
-        };
-        for part in parents {
-            table = match table.get(part) {
-                Some(Node::Table(inner)) => inner,
-                Some(Node::Tables(tables)) => match tables.last() {
-                    Some(inner) => inner,
-                    None => return false,
-                },
-                _ => return false,
-            };
-        }
-        table.contains_key(last)
-    }
-
-    fn mark_implicit(&mut self, parents: &[Vec<u8>]) {
-        for end in 1..=parents.len() {
-            let path = parents.get(..end).unwrap_or(parents).to_vec();
-            if !self.exists(&path) {
-                self.implicit.insert(path);
-            }
-        }
-    }
-
-    fn open_table(&mut self, key: Key, is_array: bool) -> Parsed<()> {
-        let Some((last, parents)) = key.split_last() else {
-            return Err(self.problem("unexpected end of table name (table names cannot be empty)"));
-        };
-        self.last_key = Vec::new();
-        self.mark_implicit(parents);
-        if let Err(at) = self.descend(parents) {
-            let name = shown(parents.get(..=at).unwrap_or(parents));
-            return Err(self.problem(format!("Key '{name}' was already created as a hash.")));
-        }
-        self.last_key = parents.to_vec();
-        if is_array {
-            let Ok(table) = self.descend(parents) else {
-                return Ok(());
-            };
-            if let Node::Tables(tables) = table
-                .entry(last.clone())
-                .or_insert_with(|| Node::Tables(Vec::new()))
-            {
-                tables.push(BTreeMap::new());
-            } else {
-                let name = shown(&key);
-                return Err(self.problem(format!(
-                    "Key '{name}' was already created and cannot be used as an array."
-                )));
-            }
-            // What stood below the earlier elements may be defined again.
-            let below = |path: &Key| path.len() > key.len() && path.starts_with(&key);
-            self.implicit.retain(|path| !below(path));
-        } else if self.exists(&key) {
-            if !self.implicit.remove(&key) {
-                return Err(self.defined(&key));
-            }
-        } else if let Ok(table) = self.descend(parents) {
-            table.insert(last.clone(), Node::Table(BTreeMap::new()));
-        }
-        self.context = key.clone();
-        self.last_key = key;
-        Ok(())
     }
 
     fn defined(&self, key: &[Vec<u8>]) -> Problem {
         self.problem(format!("Key '{}' has already been defined.", shown(key)))
     }
 
-    /// Reads the value of `key` inside the table `base` and puts it there.
-    fn assign(&mut self, base: &[Vec<u8>], key: &[Vec<u8>]) -> Parsed<()> {
-        let Some((last, parents)) = key.split_last() else {
-            return Ok(());
-        };
-        let mut path = base.to_vec();
-        for part in parents {
-            path.push(part.clone());
-            if !self.exists(&path) {
-                self.implicit.insert(path.clone());
+    /// The key that error texts name.
+    fn last_key(&self) -> String {
+        let current = String::from_utf8_lossy(&self.current);
+        match (self.context.is_empty(), current.is_empty()) {
+            (_, true) => shown(&self.context),
+            (true, false) => current.into_owned(),
+            (false, false) => format!("{}.{current}", shown(&self.context)),
+        }
+    }
+
+    fn path_of(&self, key: &[u8]) -> Key {
+        let mut path = self.context.clone();
+        path.push(key.to_vec());
+        path
+    }
+
+    fn run(&mut self) -> Parsed<()> {
+        self.scanner.check_start()?;
+        while self.scanner.skip_to_item()? {
+            self.key_line = self.scanner.line;
+            if self.scanner.accept('[') {
+                let is_array = self.scanner.accept('[');
+                let key = self.scanner.table_name(is_array)?;
+                self.add_context(&key, is_array)?;
+                self.arrays.remove(&self.context);
+            } else {
+                let outer = self.context.clone();
+                self.entry()?;
+                self.context = outer;
+                self.current = Vec::new();
             }
+            self.scanner.end_of_item()?;
         }
-        let parent = path.clone();
-        path.push(last.clone());
-        self.last_key.clone_from(&path);
-        let node = self.value(&path)?;
-        if let Err(at) = self.descend(&parent) {
-            let name = parent.get(..=at).unwrap_or(&parent).to_vec();
-            return Err(self.defined(&name));
-        }
-        if self.exists(&path) {
-            return Err(self.defined(&path));
-        }
-        self.put(&parent, last, node);
         Ok(())
     }
 
-    fn put(&mut self, parent: &[Vec<u8>], last: &[u8], node: Node) {
-        if let Ok(table) = self.descend(parent) {
-            table.insert(last.to_vec(), node);
+    /// A key with its value, put where it belongs; the parents of the key and the value.
+    fn entry(&mut self) -> Parsed<(Key, Value)> {
+        self.key_line = self.scanner.line;
+        let mut parents = self.scanner.key()?;
+        self.current = parents.pop().unwrap_or_default();
+        for part in &parents {
+            let path = self.path_of(part);
+            self.implicit.insert(path.clone());
+            self.add_context(&path, false)?;
         }
+        let (value, is_array) = self.value(false)?;
+        let key = self.current.clone();
+        self.set_value(&key, Node::Value(value.clone()))?;
+        let path = self.path_of(&key);
+        if is_array {
+            self.arrays.insert(path);
+        } else {
+            self.arrays.remove(&path);
+        }
+        Ok((parents, value))
     }
 
-    fn value(&mut self, path: &[Vec<u8>]) -> Parsed<Node> {
+    fn add_context(&mut self, key: &[Vec<u8>], is_array: bool) -> Parsed<()> {
+        let Some((last, parents)) = key.split_last() else {
+            return Ok(());
+        };
+        for end in 0..parents.len() {
+            let (before, rest) = parents.split_at(end);
+            let prefix = parents.get(..=end).unwrap_or(parents);
+            let Ok(table) = descend(&mut self.root, before) else {
+                continue;
+            };
+            let part = rest.first().cloned().unwrap_or_default();
+            match table.get(&part) {
+                None => {
+                    table.insert(part, Node::Table(Table::new()));
+                    self.implicit.insert(prefix.to_vec());
+                }
+                Some(Node::Value(_)) => {
+                    let name = shown(prefix);
+                    return Err(
+                        self.problem(format!("Key '{name}' was already created as a hash."))
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        self.context = parents.to_vec();
+        if is_array {
+            let opened = match descend(&mut self.root, parents) {
+                Ok(table) => {
+                    match table
+                        .entry(last.clone())
+                        .or_insert_with(|| Node::Tables(Vec::new()))
+                    {
+                        Node::Tables(tables) => {
+                            tables.push(Table::new());
+                            true
+                        }
+                        _ => false,
+                    }
+                }
+                Err(_) => false,
+            };
+            if !opened {
+                let name = shown(key);
+                return Err(self.problem(format!(
+                    "Key '{name}' was already created and cannot be used as an array."
+                )));
+            }
+        } else {
+            self.set_value(last, Node::Table(Table::new()))?;
+        }
+        self.context.push(last.clone());
+        Ok(())
+    }
+
+    fn set_value(&mut self, key: &[u8], node: Node) -> Parsed<()> {
+        let path = self.path_of(key);
+        let exists = match descend(&mut self.root, &self.context) {
+            Ok(table) => table.contains_key(key),
+            Err(at) => {
+                let prefix = self.context.get(..=at).unwrap_or(&self.context);
+                return Err(self.defined(prefix));
+            }
+        };
+        if exists {
+            let is_array = self.arrays.contains(&path);
+            if !self.implicit.remove(&path) {
+                return Err(self.defined(&path));
+            }
+            if !is_array {
+                return Ok(());
+            }
+        }
+        if let Ok(table) = descend(&mut self.root, &self.context) {
+            table.insert(key.to_vec(), node);
+        }
+        Ok(())
+    }
+
+    /// A value, and whether it is an array.
+    fn value(&mut self, in_array: bool) -> Parsed<(Value, bool)> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.problem("values are nested too deep"));
         }
-        let node = self.value_inner(path);
+        let value = self.value_inner(in_array);
         self.depth -= 1;
-        node
+        value
     }
 
-    fn value_inner(&mut self, path: &[Vec<u8>]) -> Parsed<Node> {
+    fn value_inner(&mut self, in_array: bool) -> Parsed<(Value, bool)> {
         self.scanner.skip_blanks();
         if self.scanner.accept('[') {
+            let path = self.path_of(&self.current);
+            self.arrays.insert(path);
             let mut items = Vec::new();
             while self.scanner.array_item(items.is_empty())? {
-                items.push(self.value(path)?.into_value());
+                items.push(self.value(true)?.0);
             }
-            return Ok(Node::Value(Value::list(items)));
+            return Ok((Value::list(items), true));
         }
         if self.scanner.accept('{') {
-            return self.inline_table();
+            return self.inline_table(in_array).map(|table| (table, false));
         }
         let line = self.scanner.line;
         let token = self.scanner.scalar()?;
         let at = |message: String| Problem { line, message };
-        Ok(Node::Value(match token {
+        let value = match token {
             super::scan::Scalar::Text(text) => Value::string(text),
             super::scan::Scalar::Bool(flag) => Value::Bool(flag),
             super::scan::Scalar::Integer(text) => integer(&text).map_err(at)?,
             super::scan::Scalar::Float(text) => float(&text).map_err(at)?,
             super::scan::Scalar::Datetime(text) => datetime(&text).map_err(at)?,
-        }))
+        };
+        Ok((value, false))
     }
 
-    fn inline_table(&mut self) -> Parsed<Node> {
-        // An inline table is read as a document of its own, whose keys start anew.
-        let outer_root = std::mem::take(&mut self.root);
-        let outer_implicit = std::mem::take(&mut self.implicit);
-        let outer_key = self.last_key.clone();
+    fn inline_table(&mut self, in_array: bool) -> Parsed<Value> {
+        let outer_context = self.context.clone();
+        let outer_key = std::mem::take(&mut self.current);
+        self.context.push(outer_key.clone());
+        let inside = self.context.clone();
+        self.implicit.insert(inside.clone());
+        self.add_context(&inside, in_array)?;
+        let result = Map::default();
         let mut first = true;
-        let result = loop {
-            match self.scanner.inline_item(first) {
-                Ok(false) => break Ok(()),
-                Ok(true) => {}
-                Err(problem) => break Err(problem),
-            }
+        while self.scanner.inline_item(first)? {
             first = false;
-            self.last_key.clone_from(&outer_key);
-            let read = self.scanner.key().and_then(|key| {
-                let name: Key = outer_key.iter().chain(key.iter()).cloned().collect();
-                let result = self.assign(&[], &key);
-                if result.is_err() {
-                    self.last_key = name;
-                }
-                result
-            });
-            if let Err(problem) = read {
-                break Err(problem);
+            let (parents, value) = self.entry()?;
+            let mut table = result.clone();
+            for part in parents {
+                let next = if let Some(Value::Map(inner)) = table.get(&part) {
+                    inner
+                } else {
+                    let inner = Map::default();
+                    table.insert(GoString::from(part), Value::Map(inner.clone()));
+                    inner
+                };
+                table = next;
             }
-        };
-        let table = std::mem::replace(&mut self.root, outer_root);
-        self.implicit = outer_implicit;
-        result?;
-        self.last_key = outer_key;
-        Ok(Node::Value(Value::Map(into_map(table))))
+            table.insert(GoString::from(self.current.as_slice()), value);
+            self.context.clone_from(&inside);
+        }
+        self.context = outer_context;
+        self.current = outer_key;
+        Ok(Value::Map(result))
     }
 }
 

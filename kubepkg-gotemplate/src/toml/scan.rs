@@ -26,6 +26,8 @@ pub(super) struct Scanner<'t> {
     at: usize,
     /// From 1.
     pub(super) line: usize,
+    /// A bad escape, reported when its string is complete.
+    deferred: Option<String>,
 }
 
 /// Characters of a key without quotes.
@@ -45,12 +47,18 @@ impl<'t> Scanner<'t> {
             text,
             at: 0,
             line: 1,
+            deferred: None,
         }
     }
 
+    /// A complaint at the place reached; at the end of the text, at its last line.
     pub(super) fn problem(&self, message: impl Into<String>) -> Problem {
+        let mut line = self.line;
+        if self.at >= self.text.len() && self.text.ends_with(b"\n") {
+            line -= 1;
+        }
         Problem {
-            line: self.line,
+            line,
             message: message.into(),
         }
     }
@@ -223,7 +231,6 @@ impl<'t> Scanner<'t> {
                 _ => parts.push(self.quoted_or_bare()?),
             }
             self.skip_blanks();
-            let line = self.line;
             match self.next()? {
                 Some('.') => {}
                 Some(']') => break,
@@ -232,19 +239,18 @@ impl<'t> Scanner<'t> {
                         "expected '.' or ']' to end table name, but got {} instead",
                         shown(other)
                     );
-                    return Err(Problem { line, message });
+                    return Err(self.problem(message));
                 }
             }
         }
         if is_array {
-            let line = self.line;
             let next = self.next()?;
             if next != Some(']') {
                 let message = format!(
                     "expected end of table array name delimiter ']', but got {} instead",
                     shown(next)
                 );
-                return Err(Problem { line, message });
+                return Err(self.problem(message));
             }
         }
         Ok(parts)
@@ -345,15 +351,19 @@ impl<'t> Scanner<'t> {
                         )));
                     }
                 }
-                if let Some(c) = char::from_u32(code) {
-                    c
-                } else {
+                char::from_u32(code).unwrap_or_else(|| {
                     let digits = self.text.get(from..self.at).unwrap_or(b"");
-                    return Err(self.problem(format!(
-                        "Escaped character '\\u{}' is not valid UTF-8.",
-                        String::from_utf8_lossy(digits)
-                    )));
-                }
+                    let digits = String::from_utf8_lossy(digits);
+                    self.deferred.get_or_insert_with(|| {
+                        format!("Escaped character '\\u{digits}' is not valid UTF-8.")
+                    });
+                    char::REPLACEMENT_CHARACTER
+                })
+            }
+            Some(blank @ (' ' | '\t')) => {
+                self.deferred
+                    .get_or_insert_with(|| format!("invalid escape: '\\{blank}'"));
+                blank
             }
             other => {
                 let found = other.unwrap_or('\0');
@@ -372,6 +382,17 @@ impl<'t> Scanner<'t> {
         Ok(c)
     }
 
+    /// The finished string, or what was wrong inside it.
+    fn finished(&mut self, out: Vec<u8>) -> Scanned<Vec<u8>> {
+        match self.deferred.take() {
+            Some(message) => Err(Problem {
+                line: self.line,
+                message,
+            }),
+            None => Ok(out),
+        }
+    }
+
     fn basic_string(&mut self) -> Scanned<Vec<u8>> {
         let start = self.at;
         let mut out = Vec::new();
@@ -383,7 +404,7 @@ impl<'t> Scanner<'t> {
                 }
                 Some('"') => {
                     self.at += 1;
-                    return Ok(out);
+                    return self.finished(out);
                 }
                 Some('\\') => {
                     self.at += 1;
@@ -446,7 +467,7 @@ impl<'t> Scanner<'t> {
                 }
                 out.extend(std::iter::repeat_n(mark as u8, count - 3));
                 self.at += count;
-                return Ok(out);
+                return self.finished(out);
             }
             match self.peek() {
                 None if mark == '"' => {
@@ -550,13 +571,11 @@ impl<'t> Scanner<'t> {
 
     fn signed(&mut self, start: usize) -> Scanned<Scalar> {
         self.at += 1;
-        for word in [b"inf", b"nan"] {
-            if self.peek() == word.first().map(|b| char::from(*b)) {
-                if self.starts_with(word) {
-                    self.at += 3;
+        for word in ["inf", "nan"] {
+            if self.peek() == word.chars().next() {
+                if word.chars().all(|c| self.accept(c)) {
                     return Ok(Scalar::Float(self.since(start)));
                 }
-                self.at += 1;
                 return Err(self.problem(format!("invalid float: '{}'", self.since(start))));
             }
         }
@@ -574,7 +593,17 @@ impl<'t> Scanner<'t> {
             }
             Some('1'..='9') => Ok(self.decimal(start)),
             Some('.') => Err(self.problem("floats must start with a digit, not '.'")),
-            other => Err(self.problem(format!("expected a digit but got {}", shown(other)))),
+            _ => {
+                let found = self.next()?;
+                let message = format!("expected a digit but got {}", shown(found));
+                match found {
+                    Some(_) => Err(Problem {
+                        line: self.line,
+                        message,
+                    }),
+                    None => Err(self.problem(message)),
+                }
+            }
         }
     }
 
@@ -603,7 +632,9 @@ impl<'t> Scanner<'t> {
             return Ok(Scalar::Integer(self.since(start)));
         }
         self.take_while(|c| c.is_ascii_digit());
-        if matches!(self.peek(), Some('-' | ':')) {
+        // A date or time begins with two digits; a lone zero is a number.
+        let lone_zero = self.since(start) == "0";
+        if !lone_zero && matches!(self.peek(), Some('-' | ':')) {
             self.take_while(|c| {
                 c.is_ascii_digit()
                     || matches!(c, '-' | ':' | 'T' | 't' | ' ' | '.' | 'Z' | 'z' | '+')

@@ -230,10 +230,14 @@ impl HelmBackend {
             ));
         };
         match running::drive(operation).await {
-            Ok(outcome) => {
-                if !matches!(outcome, Outcome::Waiting { .. }) {
-                    *running = None;
+            Ok(outcome @ Outcome::Waiting { .. }) => {
+                if running.as_mut().is_some_and(Running::doubts) {
+                    self.check_record(target, running).await?;
                 }
+                Ok(outcome)
+            }
+            Ok(outcome) => {
+                *running = None;
                 Ok(outcome)
             }
             Err(error) => {
@@ -243,6 +247,22 @@ impl HelmBackend {
                 Err(problem(&target.placement, error))
             }
         }
+    }
+
+    /// Forgets an operation whose record somebody else has removed or replaced; the next call looks afresh.
+    async fn check_record(
+        &self,
+        target: &Target,
+        running: &mut Option<Running>,
+    ) -> Result<(), BackendError> {
+        let heads = self.heads(&target.placement).await?;
+        if running
+            .as_ref()
+            .is_some_and(|running| !running.is_recorded(heads.last()))
+        {
+            *running = None;
+        }
+        Ok(())
     }
 
     async fn heads(&self, placement: &Placement) -> Result<Vec<RecordHead>, BackendError> {

@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 
 use kubepkg_helm::{
     ApplyError, ObjectStatus, Operation, OperationError, OperationKind, Outcome as HelmOutcome,
-    Release, RenderError, Step, StorageError,
+    Release, RenderError, StorageError,
 };
 
+use super::running::has_record;
 use crate::{BackendError, Outcome, Placement};
 
 /// Objects that a message names; the rest is counted.
@@ -54,12 +55,8 @@ pub(super) fn finished(operation: &Operation, end: HelmOutcome) -> Outcome {
         };
     };
     tracing::debug!(release = end.release.name, ?failure, "operation failed");
-    let unrecorded = matches!(
-        operation.next_step(),
-        Some(Step::Namespace | Step::Crds | Step::AwaitCrds | Step::Record)
-    ) && end.kind != OperationKind::Uninstall;
     Outcome::Failed {
-        revision: (!unrecorded).then(|| u64::from(end.release.revision)),
+        revision: has_record(operation).then(|| u64::from(end.release.revision)),
         message: one_line(&end.release.info.description),
         permanent: false,
     }
@@ -129,6 +126,10 @@ pub(super) fn problem(placement: &Placement, error: OperationError) -> BackendEr
         | OperationError::NoDeployed { .. }
         | OperationError::AlreadyDeleted { .. }
         | OperationError::Storage(StorageError::Exists { .. } | StorageError::Changed { .. }) => {
+            BackendError::Unavailable { what, message }
+        }
+        // Somebody else removed the record, or the namespace with all of them: the same.
+        OperationError::Storage(StorageError::Api { source, .. }) if source.is_not_found() => {
             BackendError::Unavailable { what, message }
         }
         error if error.is_transient() => BackendError::Unavailable { what, message },

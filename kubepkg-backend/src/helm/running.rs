@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kubepkg_helm::{Advance, Operation, OperationError, OperationKind};
+use kubepkg_helm::{Advance, Operation, OperationError, OperationKind, RecordHead, Step};
 
 use super::next::Intent;
 use super::outcome::{finished, waiting};
@@ -17,13 +17,19 @@ pub(super) struct Running {
     pub(super) operation: Operation,
     /// The package revision; none for a removal that stands before what was asked for.
     made_for: Option<u64>,
+    /// How often it had to wait.
+    waits: u32,
 }
+
+/// After so many waits, and then again after as many, the record is looked at.
+const WAITS: u32 = 4;
 
 impl Running {
     pub(super) fn new(operation: Operation, intent: &Intent<'_>) -> Self {
         Self {
             operation,
             made_for: Some(intent.target().revision),
+            waits: 0,
         }
     }
 
@@ -31,7 +37,23 @@ impl Running {
         Self {
             operation,
             made_for: None,
+            waits: 0,
         }
+    }
+
+    /// Counts a wait; whether it is time to see that the record is still there.
+    pub(super) fn doubts(&mut self) -> bool {
+        self.waits = self.waits.wrapping_add(1);
+        self.waits.is_multiple_of(WAITS)
+    }
+
+    /// Whether the newest record is the one that this operation works on. One that has written none yet has nothing
+    /// to lose.
+    pub(super) fn is_recorded(&self, last: Option<&RecordHead>) -> bool {
+        !has_record(&self.operation)
+            || last.is_some_and(|last| {
+                last.revision == self.operation.release().revision && last.operation().is_some()
+            })
     }
 
     /// Whether it is what is asked for. A removal is a removal, whoever asked for it.
@@ -60,6 +82,15 @@ impl Slots {
         });
         Arc::clone(slots.entry(placement.clone()).or_default())
     }
+}
+
+/// Whether an operation has written its record, or works on one that was there before.
+pub(super) fn has_record(operation: &Operation) -> bool {
+    operation.kind() == OperationKind::Uninstall
+        || !matches!(
+            operation.next_step(),
+            Some(Step::Namespace | Step::Crds | Step::AwaitCrds | Step::Record)
+        )
 }
 
 /// Performs steps until something has to be waited for, or the end.

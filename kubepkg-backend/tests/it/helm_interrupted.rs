@@ -69,3 +69,25 @@ async fn a_release_left_pending_is_waited_for_and_then_given_up() {
     ready(&stage.apply(&component).await);
     assert_eq!(stage.history()[0], (1, "failed".to_owned()));
 }
+
+#[tokio::test]
+async fn a_release_that_somebody_removed_half_way_is_begun_again() {
+    let stage = Stage::new().await;
+    let held = stage
+        .plane
+        .pods()
+        .hold(&stage.namespace, "app=web")
+        .unwrap();
+    let component = stage.component(1, "1.0.0", json!({}));
+    waiting(&stage.backend.apply(&component).await.unwrap());
+    let output = stage.helm(&["uninstall", "web"]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    held.release();
+    ready(&stage.apply(&component).await);
+    assert_eq!(stage.history(), [(1, "deployed".to_owned())]);
+    assert!(stage.config().await.is_some());
+}

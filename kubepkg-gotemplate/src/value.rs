@@ -390,6 +390,9 @@ pub enum ToJsonError {
     /// Lists and maps are nested deeper than [`MAX_VALUE_DEPTH`], or a map contains itself.
     #[error("nesting deeper than {MAX_VALUE_DEPTH}")]
     TooDeep,
+    /// The text would be larger than [`fmt::MAX_TEXT`](crate::fmt::MAX_TEXT).
+    #[error("json text is too large")]
+    TooLarge,
     /// An object gave text that is not JSON.
     #[error("object of type {0} gave malformed json")]
     Malformed(&'static str),

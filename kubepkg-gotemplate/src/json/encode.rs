@@ -1,5 +1,6 @@
 //! Writing JSON as Go's `encoding/json` does.
 
+use crate::fmt::MAX_TEXT;
 use crate::strconv::format_float;
 use crate::value::{FloatKind, MAX_VALUE_DEPTH, ToJsonError, Value};
 
@@ -139,6 +140,9 @@ impl Writer {
         use std::fmt::Write as _;
         if depth > MAX_VALUE_DEPTH {
             return Err(ToJsonError::TooDeep);
+        }
+        if self.out.len() > MAX_TEXT {
+            return Err(ToJsonError::TooLarge);
         }
         match value {
             Value::Nil | Value::TypedNil(_) => self.out.push_str("null"),

@@ -14,12 +14,16 @@ pub(super) fn table() -> Vec<Function> {
     let merging = Signature::variadic(types!(MAP_ANY), &MAP_ANY, &ANY);
     let choosing = Signature::variadic(types!(MAP_ANY), &STRING, &MAP_ANY);
     vec![
-        Function::plain("deepCopy", Signature::new(types!(ANY), &ANY), |_, args| {
-            if matches!(any(args, 0), Value::Nil) {
-                return Err(panic("reflect: call of reflect.Value.Type on zero Value"));
-            }
-            deep_copy(any(args, 0), 0)
-        }),
+        Function::plain(
+            "deepCopy",
+            Signature::new(types!(ANY), &ANY),
+            |ctx, args| {
+                if matches!(any(args, 0), Value::Nil) {
+                    return Err(panic("reflect: call of reflect.Value.Type on zero Value"));
+                }
+                deep_copy(ctx, any(args, 0), 0)
+            },
+        ),
         Function::plain("dict", Signature::variadic(&[], &ANY, &MAP_ANY), dict),
         Function::plain("dig", Signature::variadic(&[], &ANY, &ANY), dig),
         Function::plain(
@@ -40,21 +44,25 @@ pub(super) fn table() -> Vec<Function> {
                 Ok(Value::string_list(keys))
             },
         ),
-        Function::plain("merge", merging, |_, args| merge_all(args, false)),
-        Function::plain("mergeOverwrite", merging, |_, args| merge_all(args, true)),
+        Function::plain("merge", merging, |ctx, args| merge_all(ctx, args, false)),
+        Function::plain("mergeOverwrite", merging, |ctx, args| {
+            merge_all(ctx, args, true)
+        }),
         Function::plain(
             "mustDeepCopy",
             Signature::new(types!(ANY), &ANY),
-            |_, args| {
+            |ctx, args| {
                 if matches!(any(args, 0), Value::Nil) {
                     return Err(panic("reflect: call of reflect.Value.Type on zero Value"));
                 }
-                deep_copy(any(args, 0), 0)
+                deep_copy(ctx, any(args, 0), 0)
             },
         ),
-        Function::plain("mustMerge", merging, |_, args| merge_all(args, false)),
-        Function::plain("mustMergeOverwrite", merging, |_, args| {
-            merge_all(args, true)
+        Function::plain("mustMerge", merging, |ctx, args| {
+            merge_all(ctx, args, false)
+        }),
+        Function::plain("mustMergeOverwrite", merging, |ctx, args| {
+            merge_all(ctx, args, true)
         }),
         Function::plain("omit", choosing, omit),
         Function::plain("pick", choosing, pick),
@@ -136,14 +144,14 @@ fn omit(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
     Ok(Value::Map(result))
 }
 
-fn merge_all(args: &[Value], overwrite: bool) -> FuncResult {
+fn merge_all(ctx: &mut Context<'_>, args: &[Value], overwrite: bool) -> FuncResult {
     let mut target = map(args, 0);
     for i in 1..args.len() {
         let source = map(args, i);
         if target.is_nil() && !source.is_nil() {
             target = Map::typed(target.go_type());
         }
-        merge::merge(&target, &source, overwrite, 0)?;
+        merge::merge(ctx, &target, &source, overwrite, 0)?;
     }
     Ok(Value::Map(target))
 }
@@ -193,7 +201,8 @@ fn dig(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
 }
 
 /// A copy that shares no map or list with `value`.
-pub(super) fn deep_copy(value: &Value, depth: usize) -> FuncResult {
+fn deep_copy(ctx: &mut Context<'_>, value: &Value, depth: usize) -> FuncResult {
+    ctx.charge(1)?;
     if depth > MAX_VALUE_DEPTH {
         return Err(FuncError::new("value is nested too deep to be copied"));
     }
@@ -201,14 +210,14 @@ pub(super) fn deep_copy(value: &Value, depth: usize) -> FuncResult {
         Value::Map(source) if !source.is_nil() => {
             let copy = Map::typed(source.go_type());
             for (key, item) in source.borrow().iter() {
-                copy.insert(key.clone(), deep_copy(item, depth + 1)?);
+                copy.insert(key.clone(), deep_copy(ctx, item, depth + 1)?);
             }
             Value::Map(copy)
         }
         Value::List(source) if !source.is_nil() => {
             let items: Result<Vec<Value>, FuncError> = source
                 .iter()
-                .map(|item| deep_copy(item, depth + 1))
+                .map(|item| deep_copy(ctx, item, depth + 1))
                 .collect();
             Value::List(crate::collection::List::typed(source.go_type(), items?))
         }

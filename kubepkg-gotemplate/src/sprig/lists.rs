@@ -130,9 +130,9 @@ fn chunk(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
     Ok(Value::List(List::typed(&SLICE_SLICE_ANY, chunks)))
 }
 
-fn contains(haystack: &[Value], needle: &Value) -> Result<bool, FuncError> {
+fn contains(ctx: &mut Context<'_>, haystack: &[Value], needle: &Value) -> Result<bool, FuncError> {
     for item in haystack {
-        if deep_equal(needle, item)? {
+        if deep_equal(ctx, needle, item)? {
             return Ok(true);
         }
     }
@@ -144,7 +144,7 @@ fn uniq(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let mut kept: Vec<Value> = Vec::new();
     for item in all {
         ctx.charge(kept.len() as u64 / 10)?;
-        if !contains(&kept, &item)? {
+        if !contains(ctx, &kept, &item)? {
             kept.push(item);
         }
     }
@@ -157,20 +157,20 @@ fn without(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let mut kept = Vec::new();
     for item in all {
         ctx.charge(omitted.len() as u64 / 10)?;
-        if !contains(omitted, &item)? {
+        if !contains(ctx, omitted, &item)? {
             kept.push(item);
         }
     }
     Ok(list(kept))
 }
 
-fn has(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
+fn has(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let haystack = any(args, 1);
     if matches!(haystack, Value::Nil) {
         return Ok(Value::Bool(false));
     }
     let all = items(haystack, "Cannot find has on type")?;
-    Ok(Value::Bool(contains(&all, any(args, 0))?))
+    Ok(Value::Bool(contains(ctx, &all, any(args, 0))?))
 }
 
 fn slice(_: &mut Context<'_>, args: &[Value]) -> FuncResult {

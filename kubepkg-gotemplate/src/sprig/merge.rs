@@ -3,6 +3,7 @@
 
 use super::args::panic;
 use crate::collection::Map;
+use crate::context::Context;
 use crate::func::FuncError;
 use crate::gotype::Kind;
 use crate::value::{MAX_VALUE_DEPTH, Value};
@@ -33,6 +34,7 @@ fn put(target: &Map, key: &crate::GoString, value: Value) -> Result<(), FuncErro
 
 /// Merges `source` into `target`.
 pub(super) fn merge(
+    ctx: &mut Context<'_>,
     target: &Map,
     source: &Map,
     overwrite: bool,
@@ -48,6 +50,7 @@ pub(super) fn merge(
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     for (key, value) in entries {
+        ctx.charge(1)?;
         let old = target.get(&key);
         if value.is_nil() && matches!(value, Value::Nil) {
             if overwrite {
@@ -57,7 +60,7 @@ pub(super) fn merge(
         }
         match (&value, &old) {
             (Value::Map(from), Some(Value::Map(into))) if !into.is_nil() => {
-                merge(into, from, overwrite, depth + 1)?;
+                merge(ctx, into, from, overwrite, depth + 1)?;
             }
             (Value::List(_) | Value::Bytes(_), _) if overwrite || target.is_empty() => {
                 put(target, &key, value.clone())?;

@@ -1,6 +1,7 @@
 //! Kinds, types and deep equality.
 
 use super::args::{any, bytes, text};
+use crate::context::Context;
 use crate::func::{FuncError, Function, Signature};
 use crate::gotype::{ANY, BOOL, STRING};
 use crate::value::{MAX_VALUE_DEPTH, Value};
@@ -13,7 +14,7 @@ pub(super) fn table() -> Vec<Function> {
         Function::plain(
             "deepEqual",
             Signature::new(types!(ANY, ANY), &BOOL),
-            |_, args| Ok(Value::Bool(deep_equal(any(args, 0), any(args, 1))?)),
+            |ctx, args| Ok(Value::Bool(deep_equal(ctx, any(args, 0), any(args, 1))?)),
         ),
         Function::plain("kindIs", check, |_, args| {
             Ok(Value::Bool(
@@ -44,13 +45,16 @@ pub(super) fn table() -> Vec<Function> {
 ///
 /// # Errors
 /// Values nested too deep, maps that contain themselves.
-pub(super) fn deep_equal(a: &Value, b: &Value) -> Result<bool, FuncError> {
-    equal(a, b, 0)
+pub(super) fn deep_equal(ctx: &mut Context<'_>, a: &Value, b: &Value) -> Result<bool, FuncError> {
+    equal(ctx, a, b, 0)
 }
 
-fn equal(a: &Value, b: &Value, depth: usize) -> Result<bool, FuncError> {
+fn equal(ctx: &mut Context<'_>, a: &Value, b: &Value, depth: usize) -> Result<bool, FuncError> {
     if depth > MAX_VALUE_DEPTH {
         return Err(FuncError::new("values are nested too deep to be compared"));
+    }
+    if depth > 0 {
+        ctx.charge(1)?;
     }
     let same_type = match (a.go_type(), b.go_type()) {
         (Some(a), Some(b)) => a.is(b),
@@ -79,7 +83,7 @@ fn equal(a: &Value, b: &Value, depth: usize) -> Result<bool, FuncError> {
                 return Ok(true);
             }
             for (x, y) in a.iter().zip(b.iter()) {
-                if !equal(x, y, depth + 1)? {
+                if !equal(ctx, x, y, depth + 1)? {
                     return Ok(false);
                 }
             }
@@ -93,7 +97,7 @@ fn equal(a: &Value, b: &Value, depth: usize) -> Result<bool, FuncError> {
                 return Ok(true);
             }
             for ((ka, x), (kb, y)) in a.borrow().iter().zip(b.borrow().iter()) {
-                if ka != kb || !equal(x, y, depth + 1)? {
+                if ka != kb || !equal(ctx, x, y, depth + 1)? {
                     return Ok(false);
                 }
             }
@@ -104,13 +108,13 @@ fn equal(a: &Value, b: &Value, depth: usize) -> Result<bool, FuncError> {
                 return Ok(true);
             }
             if let (Some(x), Some(y)) = (a.underlying(), b.underlying()) {
-                return equal(&x, &y, depth + 1);
+                return equal(ctx, &x, &y, depth + 1);
             }
             if let Some(same) = a.go_eq(b.as_ref()) {
                 return Ok(same);
             }
             for ((_, x), (_, y)) in a.fields().iter().zip(b.fields().iter()) {
-                if !equal(x, y, depth + 1)? {
+                if !equal(ctx, x, y, depth + 1)? {
                     return Ok(false);
                 }
             }

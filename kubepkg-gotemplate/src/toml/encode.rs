@@ -1,5 +1,6 @@
 //! Writing TOML.
 
+use crate::fmt::MAX_TEXT;
 use crate::gotype::Kind;
 use crate::strconv::format_float;
 use crate::value::{FloatKind, MAX_VALUE_DEPTH, Value};
@@ -43,9 +44,13 @@ enum Shape {
 }
 
 /// The value as the library sees it: whether it is a table, a list of tables or something else.
-fn shape(value: &Value, depth: usize) -> Result<Shape, EncodeError> {
+fn shape(value: &Value, depth: usize, steps: &mut usize) -> Result<Shape, EncodeError> {
     if depth > MAX_VALUE_DEPTH {
         return Err(refused("toml: value is nested too deep"));
+    }
+    *steps += 1;
+    if *steps > MAX_STEPS {
+        return Err(refused("toml: value is too large"));
     }
     if value.is_nil() {
         return Ok(Shape::Nil);
@@ -55,7 +60,7 @@ fn shape(value: &Value, depth: usize) -> Result<Shape, EncodeError> {
         Value::List(list) if !list.is_empty() => {
             let mut all = true;
             for item in list {
-                match shape(item, depth + 1)? {
+                match shape(item, depth + 1, steps)? {
                     Shape::Nil => {
                         return Err(refused("toml: cannot encode array with nil element"));
                     }
@@ -78,9 +83,13 @@ fn shape(value: &Value, depth: usize) -> Result<Shape, EncodeError> {
     }
 }
 
+/// How many values are looked at before the whole is too large.
+const MAX_STEPS: usize = 20_000_000;
+
 #[derive(Default)]
 struct Encoder {
     out: Vec<u8>,
+    steps: usize,
 }
 
 pub(super) fn write_quoted(out: &mut Vec<u8>, text: &[u8]) {
@@ -163,7 +172,7 @@ impl Encoder {
             Value::TypedNil(_) => return Ok(()),
             _ => {}
         }
-        match shape(value, key.len())? {
+        match shape(value, key.len(), &mut self.steps)? {
             Shape::Tables => self.tables(key, value),
             Shape::Table => self.table(key, value),
             Shape::Nil if value.kind() == Kind::Map => Ok(()),
@@ -209,7 +218,7 @@ impl Encoder {
         let is_struct = matches!(value, Value::Object(_));
         let (mut direct, mut sub) = (Vec::new(), Vec::new());
         for (name, item) in entries(value) {
-            match shape(&item, key.len() + 1)? {
+            match shape(&item, key.len() + 1, &mut self.steps)? {
                 Shape::Table | Shape::Tables => sub.push((name, item)),
                 _ => direct.push((name, item)),
             }
@@ -281,6 +290,9 @@ impl Encoder {
     }
 
     fn element(&mut self, value: &Value, depth: usize) -> Encoded {
+        if self.out.len() > MAX_TEXT {
+            return Err(refused("toml: value is too large"));
+        }
         if depth > MAX_VALUE_DEPTH {
             return Err(refused("toml: value is nested too deep"));
         }

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::sort;
+use crate::fmt::MAX_TEXT;
 use crate::gotype::Kind;
 use crate::strconv::{format_float, parse_float, parse_int, parse_uint};
 use crate::value::{FloatKind, MAX_VALUE_DEPTH, Value};
@@ -64,6 +65,9 @@ impl Writer {
     ) -> Result<(), String> {
         if depth > MAX_VALUE_DEPTH {
             return Err("value is nested too deep to be written as yaml".to_owned());
+        }
+        if self.out.len() > MAX_TEXT {
+            return Err("yaml text is too large".to_owned());
         }
         match value {
             Value::Nil | Value::TypedNil(_) if !matches!(value.kind(), Kind::Func) => {

@@ -13,6 +13,7 @@ mod functions;
 mod glob;
 mod go;
 mod host;
+mod hostile;
 mod lang;
 mod limits;
 mod objects;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use flate2::bufread::GzDecoder;
 
-use super::load::{LoadedFile, load_files, without_mark};
+use super::load::{Budget, LoadedFile, load_files, without_mark};
 use super::{Chart, ChartError, ChartLimits};
 use crate::go::path::clean;
 
@@ -20,7 +20,8 @@ impl Chart {
     /// [`ChartError`] when the bytes are no archive, an entry is refused, the archive passes `limits`, or the
     /// files are no valid chart.
     pub fn load_archive(bytes: &[u8], limits: &ChartLimits) -> Result<Self, ChartError> {
-        load_files(read(bytes, limits)?, limits, 0)
+        let mut budget = Budget::new(limits);
+        load_files(read(bytes, &mut budget)?, &mut budget, 0)
     }
 }
 
@@ -85,54 +86,36 @@ fn not_an_archive(path: &Path, bytes: &[u8]) -> ChartError {
     ChartError::NotAnArchive { path, found }
 }
 
-pub(super) fn read(bytes: &[u8], limits: &ChartLimits) -> Result<Vec<LoadedFile>, ChartError> {
+/// The checked files of an archive. Their bytes and their number are taken from the budget.
+pub(super) fn read(bytes: &[u8], budget: &mut Budget<'_>) -> Result<Vec<LoadedFile>, ChartError> {
     check_gzip_header(bytes)?;
     // What decompresses is bounded as a whole: file contents, their padding and headers.
-    let ceiling = limits
-        .max_bytes
-        .saturating_mul(2)
-        .saturating_add(1024 * (limits.max_files as u64 + 2));
+    let headers = 1024 * (budget.files as u64 + 2);
+    let ceiling = budget.bytes.saturating_mul(2).saturating_add(headers);
     let mut archive = tar::Archive::new(GzDecoder::new(bytes).take(ceiling));
     let mut files = Vec::new();
-    let mut left = limits.max_bytes;
-    let too_large = || ChartError::TooLarge {
-        limit: limits.max_bytes,
-    };
-    for (count, entry) in archive
-        .entries()
-        .map_err(|error| corrupt(&error))?
-        .enumerate()
-    {
-        if count >= limits.max_files {
-            return Err(ChartError::TooManyFiles {
-                limit: limits.max_files,
-            });
-        }
+    let limit = budget.limits.max_bytes;
+    for entry in archive.entries().map_err(|error| corrupt(&error))? {
         let mut entry = entry.map_err(|error| corrupt(&error))?;
+        budget.file()?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let kind = entry.header().entry_type();
-        if kind.is_dir()
-            || name.ends_with('/')
-            || kind.is_pax_global_extensions()
-            || kind.is_pax_local_extensions()
-        {
+        let is_folder = kind.is_dir() || name.ends_with('/');
+        if is_folder || kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
             continue;
         }
         let inner = checked_name(&name)?;
         refuse_special(&name, kind)?;
-        if entry.size() > left {
-            return Err(too_large());
-        }
         let size = entry.size();
+        if size > budget.bytes {
+            return Err(ChartError::TooLarge { limit });
+        }
         let mut data = Vec::new();
-        entry
-            .by_ref()
-            .take(left)
-            .read_to_end(&mut data)
-            .map_err(|error| corrupt(&error))?;
-        left -= data.len() as u64;
-        if left == 0 {
-            return Err(too_large());
+        let read = entry.by_ref().take(budget.bytes).read_to_end(&mut data);
+        read.map_err(|error| corrupt(&error))?;
+        budget.bytes -= data.len() as u64;
+        if budget.bytes == 0 {
+            return Err(ChartError::TooLarge { limit });
         }
         if (data.len() as u64) < size {
             return Err(ChartError::Corrupt {

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::load::{LoadedFile, load_files, without_mark};
+use super::load::{Budget, LoadedFile, load_files, without_mark};
 use super::read::check_head;
 use super::{Chart, ChartError, ChartLimits, IgnoreRules};
 
@@ -48,22 +48,18 @@ impl Chart {
         let mut walk = Walk {
             root: root.clone(),
             rules: rules.with_defaults(),
-            limits,
-            left: limits.max_bytes,
-            seen: 0,
+            budget: Budget::new(limits),
             files: Vec::new(),
         };
         walk.folder(&root, "", 0)?;
-        load_files(walk.files, limits, 0)
+        load_files(walk.files, &mut walk.budget, 0)
     }
 }
 
 struct Walk<'a> {
     root: PathBuf,
     rules: IgnoreRules,
-    limits: &'a ChartLimits,
-    left: u64,
-    seen: usize,
+    budget: Budget<'a>,
     files: Vec<LoadedFile>,
 }
 
@@ -84,12 +80,7 @@ impl Walk<'_> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(path).map_err(io)? {
             let entry = entry.map_err(io)?;
-            self.seen += 1;
-            if self.seen > self.limits.max_files {
-                return Err(ChartError::TooManyFiles {
-                    limit: self.limits.max_files,
-                });
-            }
+            self.budget.file()?;
             // Names that are no UTF-8 can't be named by a template either.
             entries.push((
                 entry.file_name().to_string_lossy().into_owned(),
@@ -135,17 +126,19 @@ impl Walk<'_> {
                 path: path.to_owned(),
             });
         }
+        let limit = self.budget.limits.max_bytes;
         let too_large = || ChartError::FolderTooLarge {
             path: name.clone(),
-            limit: self.limits.max_bytes,
+            limit,
         };
         let mut data = Vec::new();
         let file = fs::File::open(&target).map_err(io)?;
-        file.take(self.left.saturating_add(1))
+        file.take(self.budget.bytes.saturating_add(1))
             .read_to_end(&mut data)
             .map_err(io)?;
-        self.left = self
-            .left
+        self.budget.bytes = self
+            .budget
+            .bytes
             .checked_sub(data.len() as u64)
             .ok_or_else(too_large)?;
         self.files.push(LoadedFile {

@@ -24,6 +24,34 @@ impl LoadedFile {
     }
 }
 
+/// What is left of the limits; archives inside a chart draw on the same.
+#[derive(Debug)]
+pub(super) struct Budget<'a> {
+    pub(super) limits: &'a ChartLimits,
+    pub(super) bytes: u64,
+    pub(super) files: usize,
+}
+
+impl<'a> Budget<'a> {
+    pub(super) fn new(limits: &'a ChartLimits) -> Self {
+        Self {
+            limits,
+            bytes: limits.max_bytes,
+            files: limits.max_files,
+        }
+    }
+
+    /// Counts a file.
+    pub(super) fn file(&mut self) -> Result<(), ChartError> {
+        let limit = self.limits.max_files;
+        self.files = self
+            .files
+            .checked_sub(1)
+            .ok_or(ChartError::TooManyFiles { limit })?;
+        Ok(())
+    }
+}
+
 /// Cuts the byte order mark off that Helm removes from every file.
 pub(super) fn without_mark(data: &[u8]) -> &[u8] {
     data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data)
@@ -32,13 +60,12 @@ pub(super) fn without_mark(data: &[u8]) -> &[u8] {
 /// Makes the chart. `depth` counts the charts around this one.
 pub(super) fn load_files(
     files: Vec<LoadedFile>,
-    limits: &ChartLimits,
+    budget: &mut Budget<'_>,
     depth: usize,
 ) -> Result<Chart, ChartError> {
-    if depth > limits.max_depth {
-        return Err(ChartError::TooDeep {
-            limit: limits.max_depth,
-        });
+    let limit = budget.limits.max_depth;
+    if depth > limit {
+        return Err(ChartError::TooDeep { limit });
     }
     let mut chart = Chart::default();
     let mut metadata: Option<Metadata> = None;
@@ -99,7 +126,7 @@ pub(super) fn load_files(
         if name.starts_with(['_', '.']) {
             continue;
         }
-        let subchart = load_subchart(chart.name(), &name, files, limits, depth + 1)?;
+        let subchart = load_subchart(chart.name(), &name, files, budget, depth + 1)?;
         chart.dependencies.push(subchart);
     }
     Ok(chart)
@@ -109,7 +136,7 @@ fn load_subchart(
     parent: &str,
     name: &str,
     files: Vec<LoadedFile>,
-    limits: &ChartLimits,
+    budget: &mut Budget<'_>,
     depth: usize,
 ) -> Result<Chart, ChartError> {
     let loaded = if extension(name) == ".tgz" {
@@ -123,8 +150,8 @@ fn load_subchart(
                 got: archive.name,
             });
         }
-        super::archive::read(&archive.data, limits)
-            .and_then(|files| load_files(files, limits, depth))
+        super::archive::read(&archive.data, budget)
+            .and_then(|files| load_files(files, budget, depth))
     } else {
         // A file right below charts/ has no folder to cut off: the list gets empty and has no Chart.yaml.
         let inner = |file: LoadedFile| {
@@ -134,7 +161,7 @@ fn load_subchart(
                 data: file.data,
             })
         };
-        load_files(files.into_iter().filter_map(inner).collect(), limits, depth)
+        load_files(files.into_iter().filter_map(inner).collect(), budget, depth)
     };
     loaded.map_err(|source| ChartError::Subchart {
         name: name.to_owned(),
@@ -157,23 +184,21 @@ impl Chart {
         N: Into<String>,
         D: AsRef<[u8]>,
     {
-        let mut left = limits.max_bytes;
+        let mut budget = Budget::new(limits);
         let mut list = Vec::new();
         for (name, data) in files {
+            budget.file()?;
             let size = data.as_ref().len() as u64;
-            if list.len() >= limits.max_files {
-                return Err(ChartError::TooManyFiles {
-                    limit: limits.max_files,
-                });
-            }
-            left = left.checked_sub(size).ok_or(ChartError::TooLarge {
-                limit: limits.max_bytes,
-            })?;
+            let limit = limits.max_bytes;
+            budget.bytes = budget
+                .bytes
+                .checked_sub(size)
+                .ok_or(ChartError::TooLarge { limit })?;
             list.push(LoadedFile {
                 name: name.into(),
                 data: without_mark(data.as_ref()).into(),
             });
         }
-        load_files(list, limits, 0)
+        load_files(list, &mut budget, 0)
     }
 }

@@ -10,6 +10,7 @@
 
 #[cfg(feature = "cluster")]
 mod cluster;
+mod laws;
 mod misc;
 mod schema;
 mod templates;

@@ -1,0 +1,244 @@
+//! Laws that hold for every input, and refusals that no vector speaks of.
+
+use kubepkg_helm::{
+    Capabilities, Chart, ChartError, ChartLimits, IgnoreRules, KubeVersion, ReleaseFacts,
+    RenderError, RenderLimits, RenderOptions, Values, render, set, set_json, set_literal,
+    sort_manifests, split_manifests,
+};
+use proptest::prelude::*;
+use serde_json::json;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_text_makes_a_reader_panic(text in "\\PC{0,60}|[a-c.=,\\[\\]{}0-9\\\\ \\-\"]{0,40}") {
+        let mut values = Values::default();
+        let _ = set(&mut values, &text);
+        let _ = set_json(&mut values, &text);
+        let _ = set_literal(&mut values, &text);
+        let _ = Values::from_yaml_documents(text.as_bytes());
+        let _ = KubeVersion::parse(&text);
+        if let Ok(rules) = IgnoreRules::parse(text.as_bytes()) {
+            rules.ignores("a/b.txt", false);
+        }
+        let _ = Chart::from_files([("Chart.yaml", &text)], &ChartLimits::default());
+    }
+
+    #[test]
+    fn no_bytes_make_an_archive_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), gzip in any::<bool>()) {
+        let bytes = if gzip { pack(&bytes) } else { bytes };
+        let _ = Chart::load_archive(&bytes, &ChartLimits::default());
+    }
+
+    #[test]
+    fn splitting_keeps_every_line_that_is_no_separator(lines in prop::collection::vec("[a-z]: [0-9]|---|  ", 0..20)) {
+        let text = lines.join("\n");
+        let documents = split_manifests(&text);
+        let kept: Vec<&str> = documents.iter().flat_map(|document| document.text.lines()).filter(|line| !line.trim().is_empty()).collect();
+        let wanted: Vec<&str> = lines.iter().map(String::as_str).filter(|line| line.contains(':')).collect();
+        prop_assert_eq!(kept, wanted);
+        for document in documents {
+            let first = document.text.lines().next();
+            prop_assert_eq!(text.lines().nth(document.line - 1).map(str::trim_start), first);
+        }
+    }
+}
+
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(bytes).unwrap();
+    gzip.finish().unwrap()
+}
+
+fn tgz(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, data) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(data.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, *data).unwrap();
+    }
+    pack(&builder.into_inner().unwrap())
+}
+
+const CHART: &str = "apiVersion: v2\nname: c\nversion: 1.0.0\n";
+
+fn chart(template: &str) -> Chart {
+    Chart::from_files(
+        [("Chart.yaml", CHART), ("templates/t.yaml", template)],
+        &ChartLimits::default(),
+    )
+    .unwrap()
+}
+
+fn rendered(
+    chart: &Chart,
+    options: &RenderOptions<'_>,
+) -> Result<kubepkg_helm::Rendered, RenderError> {
+    let release = ReleaseFacts::install("rel", "ns1");
+    render(
+        chart,
+        &Values::default(),
+        &release,
+        &Capabilities::default(),
+        options,
+    )
+}
+
+#[test]
+fn a_seed_makes_random_charts_repeatable() {
+    let chart =
+        chart("kind: A\nmetadata: {name: {{ randAlpha 20 }}-{{ uuidv4 }}-{{ now | unixEpoch }}}\n");
+    let options = RenderOptions {
+        seed: Some(7),
+        now: Some((1_700_000_000, 0)),
+        ..RenderOptions::default()
+    };
+    let other = RenderOptions {
+        seed: Some(8),
+        ..options
+    };
+    assert_eq!(
+        rendered(&chart, &options).unwrap(),
+        rendered(&chart, &options).unwrap()
+    );
+    assert_ne!(
+        rendered(&chart, &options).unwrap().manifest,
+        rendered(&chart, &other).unwrap().manifest
+    );
+}
+
+#[test]
+fn an_endless_template_is_stopped() {
+    let chart = chart("{{ range until 100000 }}{{ range until 100000 }}x{{ end }}{{ end }}");
+    let limits = RenderLimits {
+        steps: 100_000,
+        ..RenderLimits::default()
+    };
+    let options = RenderOptions {
+        limits: Some(&limits),
+        ..RenderOptions::default()
+    };
+    assert!(
+        matches!(rendered(&chart, &options), Err(RenderError::Limit { template, .. }) if template == "c/templates/t.yaml")
+    );
+}
+
+#[test]
+fn too_many_documents_are_refused() {
+    let chart = chart("{{ range until 11 }}---\nkind: A\n{{ end }}");
+    let limits = RenderLimits {
+        documents: 10,
+        ..RenderLimits::default()
+    };
+    let options = RenderOptions {
+        limits: Some(&limits),
+        ..RenderOptions::default()
+    };
+    assert!(matches!(
+        rendered(&chart, &options),
+        Err(RenderError::TooManyDocuments { limit: 10 })
+    ));
+}
+
+#[test]
+fn each_object_knows_its_chart_template_and_line() {
+    let files = [
+        (
+            "Chart.yaml",
+            "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies:\n- {name: s, version: 1.x, alias: web}\n",
+        ),
+        (
+            "charts/s/Chart.yaml",
+            "apiVersion: v2\nname: s\nversion: 1.2.0\n",
+        ),
+        (
+            "charts/s/templates/a.yaml",
+            "\nkind: A\n---\n# why\nkind: B\nmetadata:\n  name: b\n",
+        ),
+    ];
+    let chart = Chart::from_files(files, &ChartLimits::default()).unwrap();
+    let objects = rendered(&chart, &RenderOptions::default()).unwrap().objects;
+    let seen: Vec<_> = objects
+        .iter()
+        .map(|object| (object.chart.as_str(), object.template.as_str(), object.line))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("web", "c/charts/web/templates/a.yaml", 2),
+            ("web", "c/charts/web/templates/a.yaml", 4)
+        ]
+    );
+    assert_eq!(
+        objects[1].value,
+        json!({"kind": "B", "metadata": {"name": "b"}})
+    );
+}
+
+#[test]
+fn a_bad_document_is_refused_with_its_file_and_line() {
+    let error = sort_manifests(
+        [("c/t.yaml", "kind: A\n---\nkind: [\n")],
+        kubepkg_helm::KindOrder::Install,
+    )
+    .unwrap_err();
+    assert_eq!((error.path.as_str(), error.line), ("c/t.yaml", 3));
+}
+
+#[test]
+fn archives_inside_an_archive_share_its_limits() {
+    let big = vec![b'x'; 3000];
+    let inner = tgz(&[("d/Chart.yaml", CHART.as_bytes()), ("d/big.txt", &big)]);
+    let outer = tgz(&[
+        ("c/Chart.yaml", CHART.as_bytes()),
+        ("c/charts/d.tgz", &inner),
+        ("c/big.txt", &big),
+    ]);
+    let limits = |max_bytes| ChartLimits {
+        max_bytes,
+        ..ChartLimits::default()
+    };
+    assert!(Chart::load_archive(&outer, &limits(8000)).is_ok());
+    let error = Chart::load_archive(&outer, &limits(5000)).unwrap_err();
+    assert!(
+        matches!(&error, ChartError::Subchart { source, .. } if matches!(**source, ChartError::TooLarge { limit: 5000 })),
+        "{error}"
+    );
+    let few = ChartLimits {
+        max_files: 4,
+        ..ChartLimits::default()
+    };
+    assert!(Chart::load_archive(&outer, &few).is_err());
+    let flat = ChartLimits {
+        max_depth: 0,
+        ..ChartLimits::default()
+    };
+    assert!(Chart::load_archive(&outer, &flat).is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_folder_is_refused() {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("secret"), "s").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("Chart.yaml"), CHART).unwrap();
+    std::fs::write(folder.path().join("real.txt"), "text").unwrap();
+    std::os::unix::fs::symlink("real.txt", folder.path().join("inside.txt")).unwrap();
+    let loaded = Chart::load_dir(folder.path(), &ChartLimits::default()).unwrap();
+    assert_eq!(
+        loaded
+            .files
+            .iter()
+            .map(|file| file.name.as_str())
+            .collect::<Vec<_>>(),
+        ["inside.txt", "real.txt"]
+    );
+    std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("out.txt"))
+        .unwrap();
+    let error = Chart::load_dir(folder.path(), &ChartLimits::default()).unwrap_err();
+    assert!(matches!(error, ChartError::LinkOutside { .. }), "{error}");
+}

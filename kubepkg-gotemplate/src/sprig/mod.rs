@@ -20,6 +20,7 @@ macro_rules! types {
     }};
 }
 
+mod address;
 mod args;
 mod cert;
 mod convert;

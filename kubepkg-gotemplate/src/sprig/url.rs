@@ -1,7 +1,6 @@
 //! `urlParse` and `urlJoin`: Go's `net/url`, refusals included.
 
-use std::net::Ipv6Addr;
-
+use super::address;
 use super::args::{bytes, map, panic, text};
 use super::strings::find;
 use crate::collection::Map;
@@ -219,18 +218,8 @@ fn parse_host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
         }
         None => unescape(literal, Part::Host)?,
     };
-    let shown = String::from_utf8_lossy(&address).into_owned();
-    let bare = shown
-        .split_once('%')
-        .map_or(shown.as_str(), |(bare, _)| bare);
-    if bare.parse::<std::net::Ipv4Addr>().is_ok() {
+    if address::is_v4(&address).map_err(|error| format!("invalid host: {error}"))? {
         return Err("invalid IP-literal".to_owned());
-    }
-    if bare.parse::<Ipv6Addr>().is_err() {
-        return Err(format!(
-            "invalid host: ParseAddr({}): unable to parse IP",
-            quote(&address)
-        ));
     }
     let mut out = vec![b'['];
     out.extend_from_slice(&address);

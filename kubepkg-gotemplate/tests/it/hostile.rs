@@ -40,7 +40,7 @@ fn values_that_unfold_exponentially_end_soon() {
             "{call}"
         );
     }
-    let wide_list = r#"{{ $m := list 1 }}{{ range 60 }}{{ $m = list $m $m }}{{ end }}"#;
+    let wide_list = "{{ $m := list 1 }}{{ range 60 }}{{ $m = list $m $m }}{{ end }}";
     assert!(run(&format!("{wide_list}{{{{ toToml $m }}}}")).is_ok_and(|text| text.len() < 100));
 }
 

@@ -157,6 +157,15 @@ enum Done {
 }
 
 impl Operation {
+    /// Takes up the operation that another process, or this one before a crash, has begun; the same as
+    /// [`Helm::resume`].
+    ///
+    /// # Errors
+    /// When the newest record has no progress of this crate.
+    pub async fn resume(helm: &Helm, namespace: &str, name: &str) -> Result<Self, OperationError> {
+        helm.resume(namespace, name).await
+    }
+
     /// What is being done.
     pub fn kind(&self) -> OperationKind {
         self.progress.operation

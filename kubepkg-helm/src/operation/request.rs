@@ -91,7 +91,7 @@ impl Default for ReleaseOptions {
 }
 
 /// The first revision of a release.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct InstallRequest {
     /// Name of the release.
     pub name: String,
@@ -107,7 +107,7 @@ pub struct InstallRequest {
 
 /// A new revision of a release. Unlike Helm's command line, empty values mean the chart's own and not those
 /// of the revision before.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct UpgradeRequest {
     /// Name of the release.
     pub name: String,
@@ -169,5 +169,27 @@ impl UninstallRequest {
             propagation: Propagation::Background,
             description: None,
         }
+    }
+}
+
+/// Values may hold secrets; they are left out.
+impl std::fmt::Debug for InstallRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InstallRequest")
+            .field("name", &self.name)
+            .field("namespace", &self.namespace)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Values may hold secrets; they are left out.
+impl std::fmt::Debug for UpgradeRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UpgradeRequest")
+            .field("name", &self.name)
+            .field("namespace", &self.namespace)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

@@ -86,8 +86,8 @@ pub struct Info {
     pub notes: String,
 }
 
-/// One revision of a release.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// One revision of a release. Its `Debug` form leaves out values, manifests and charts, which hold secrets.
+#[derive(Clone, Default, PartialEq)]
 pub struct Release {
     /// Name of the release.
     pub name: String,
@@ -109,6 +109,20 @@ pub struct Release {
     pub labels: BTreeMap<String, String>,
     /// How the objects are written.
     pub apply_method: ApplyMethod,
+}
+
+impl std::fmt::Debug for Release {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Release")
+            .field("name", &self.name)
+            .field("namespace", &self.namespace)
+            .field("revision", &self.revision)
+            .field("status", &self.info.status)
+            .field("description", &self.info.description)
+            .field("chart", &self.chart_name())
+            .field("chart_version", &self.chart_version())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Release {
@@ -264,5 +278,22 @@ impl Release {
         // The table puts the members into Helm's order and leaves out what Helm leaves out; what is built
         // here has the right types, so it cannot be refused.
         shape::conform_release(&raw).unwrap_or(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Release;
+    use serde_json::json;
+
+    #[test]
+    fn a_debug_text_holds_no_values() {
+        let release = Release {
+            name: "r".to_owned(),
+            config: json!({"password": "hunter2"}),
+            manifest: "hunter2".to_owned(),
+            ..Release::default()
+        };
+        assert!(!format!("{release:?}").contains("hunter2"));
     }
 }

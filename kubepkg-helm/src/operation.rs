@@ -131,6 +131,8 @@ pub struct Operation {
     live: BTreeMap<usize, Value>,
     /// Objects known to be ready, or gone.
     settled: BTreeSet<usize>,
+    /// The hook of which nothing is left, as its deletion has told.
+    gone_hook: Option<usize>,
     looks: u32,
     failure: Option<Failure>,
     kept: Vec<KeptObject>,

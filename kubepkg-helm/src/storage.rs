@@ -261,6 +261,10 @@ fn written(answer: &Value, key: &str) -> Result<RecordHead, StorageError> {
 #[async_trait]
 impl Storage for Secrets {
     async fn list(&self, namespace: &str, name: &str) -> Result<Vec<RecordHead>, StorageError> {
+        // What is no name of a release has no records, and must not become part of a selector.
+        if crate::validate_release_name(name).is_err() {
+            return Ok(Vec::new());
+        }
         self.heads(namespace, &format!("name={name},owner=helm"))
             .await
     }

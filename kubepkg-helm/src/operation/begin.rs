@@ -57,10 +57,18 @@ pub(super) fn manifest_objects(
     })
 }
 
-fn hook_objects(hooks: &[Hook]) -> Result<Vec<Vec<ManifestObject>>, OperationError> {
+/// The objects of the hooks that a plan runs; other hooks, such as tests, may be what they like.
+fn hook_objects(hooks: &[Hook], plan: &[Step]) -> Result<Vec<Vec<ManifestObject>>, OperationError> {
     hooks
         .iter()
-        .map(|hook| manifest_objects(&hook.manifest, &hook.path))
+        .enumerate()
+        .map(|(index, hook)| {
+            if plan.contains(&Step::RunHook(index)) {
+                manifest_objects(&hook.manifest, &hook.path)
+            } else {
+                Ok(Vec::new())
+            }
+        })
         .collect()
 }
 
@@ -100,7 +108,6 @@ impl Operation {
                 }
             });
         }
-        let hook_objects = hook_objects(&parts.release.hooks)?;
         let expected: Vec<ResourceKind> = parts
             .crds
             .iter()
@@ -120,6 +127,7 @@ impl Operation {
             prune: matches!(kind, OperationKind::Upgrade | OperationKind::Rollback),
             keep_history: settings.keep_history,
         });
+        let hook_objects = hook_objects(&parts.release.hooks, &plan)?;
         Ok(Self {
             helm: helm.clone(),
             plan,
@@ -140,6 +148,7 @@ impl Operation {
             from_client: false,
             live: BTreeMap::new(),
             settled: BTreeSet::new(),
+            gone_hook: None,
             looks: 0,
             failure: None,
             kept,

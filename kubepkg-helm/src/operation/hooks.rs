@@ -55,6 +55,7 @@ impl Operation {
             field_manager: self.helm.field_manager(),
         };
         let mut foreign = Vec::new();
+        let mut gone = true;
         for object in self.hook_targets(hook) {
             let target = Target::resolve(cluster, object, &self.release.namespace).await?;
             let Some(found) = writer.metadata(&target).await? else {
@@ -70,8 +71,9 @@ impl Operation {
                 ));
                 continue;
             }
-            writer.delete(&target, &found, "Background").await?;
+            gone &= writer.delete(&target, &found, "Background").await?;
         }
+        self.gone_hook = gone.then_some(hook);
         if foreign.is_empty() {
             Ok(Done::Yes)
         } else {
@@ -83,6 +85,9 @@ impl Operation {
     }
 
     pub(super) async fn await_hook_gone(&mut self, hook: usize) -> Result<Done, StepError> {
+        if self.gone_hook == Some(hook) {
+            return Ok(Done::Yes);
+        }
         let cluster = self.helm.cluster();
         let writer = Writer {
             cluster,

@@ -131,3 +131,20 @@ async fn hooks_can_be_skipped() {
     assert!(operation.unwrap().run().await.unwrap().succeeded());
     assert!(live(&job_path(&namespace, "bad")).await.is_none());
 }
+
+#[tokio::test]
+async fn hooks_of_other_events_are_not_looked_at() {
+    let namespace = plane().await.namespace("tests").await.unwrap();
+    let helm = helm_of("kubepkg").await;
+    let mut test = job_hook("test", HookEvent::Test, 0, "", "run");
+    test.manifest =
+        "apiVersion: nope.test/v1\nkind: Nope\nmetadata:\n  generateName: x\n".to_owned();
+    let chart = rendered("1.0.0", &[config_map("a", "1")], vec![test]);
+    let request = install(&namespace, ReleaseOptions::default());
+    let mut operation = helm.begin_install_rendered(request, chart).await.unwrap();
+    assert!(operation.run().await.unwrap().succeeded());
+    // What is no name of a release finds nothing.
+    for name in ["demo,owner=helm", "", "../demo"] {
+        assert!(helm.latest(&namespace, name).await.unwrap().is_none());
+    }
+}

@@ -46,6 +46,13 @@ impl List {
         }
     }
 
+    /// A `[]interface{}` as Go's JSON decoder makes it: appended item by item, so that its capacity
+    /// exceeds its length, and Sprig's `slice` may reach beyond the end.
+    pub fn decoded(items: Vec<Value>) -> Self {
+        let capacity = appended_capacity(items.len());
+        Self::with_capacity(&gotype::SLICE_ANY, items, capacity)
+    }
+
     /// The nil slice of a type.
     pub fn nil(go_type: &'static Type) -> Self {
         Self {
@@ -116,6 +123,51 @@ impl List {
             _ => false,
         }
     }
+}
+
+/// The capacity of a slice of 16-byte items to which `len` items were appended one by one.
+fn appended_capacity(len: usize) -> usize {
+    let mut capacity = 0;
+    while capacity < len {
+        capacity = grown(capacity, capacity + 1);
+    }
+    capacity
+}
+
+/// The capacity that Go's `append` gives a slice of 16-byte items with pointers when it has to grow:
+/// doubled up to 256, then by a quarter and a bit, and then as much as the allocator hands out.
+/// Source: `growslice` and `roundupsize` of package `runtime` in Go 1.26.
+pub(crate) fn grown(capacity: usize, needed: usize) -> usize {
+    const ITEM: usize = 16;
+    const PAGE: usize = 8_192;
+    /// From this size on an object with pointers carries a header.
+    const HEADER_FROM: usize = 512;
+    const HEADER: usize = 8;
+    const LARGEST_SMALL: usize = 32_768;
+    const CLASSES: [usize; 66] = [
+        16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320,
+        352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1_024, 1_152, 1_280, 1_408, 1_536,
+        1_792, 2_048, 2_304, 2_688, 3_072, 3_200, 3_456, 4_096, 4_864, 5_120, 5_376, 6_144, 6_528,
+        6_784, 6_912, 8_192, 9_472, 9_728, 10_240, 10_880, 12_288, 13_568, 14_336, 16_384, 18_432,
+        19_072, 20_480, 21_760, 24_576, 27_264, 28_672,
+    ];
+    let mut wanted = capacity;
+    if needed > capacity.saturating_mul(2) {
+        wanted = needed;
+    } else if capacity < 256 {
+        wanted = capacity * 2;
+    } else {
+        while wanted < needed {
+            wanted += (wanted + 768) / 4;
+        }
+    }
+    let bytes = wanted.saturating_mul(ITEM);
+    if bytes > LARGEST_SMALL - HEADER {
+        return bytes.next_multiple_of(PAGE) / ITEM;
+    }
+    let header = if bytes > HEADER_FROM { HEADER } else { 0 };
+    let class = CLASSES.into_iter().find(|class| *class >= bytes + header);
+    (class.unwrap_or(LARGEST_SMALL) - header) / ITEM
 }
 
 impl<'a> IntoIterator for &'a List {
@@ -422,6 +474,29 @@ mod tests {
     fn bytes_are_written_as_padded_base64() {
         for (plain, encoded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v")] {
             assert_eq!(GoBytes::new(plain).to_base64(), encoded);
+        }
+    }
+
+    #[test]
+    fn a_decoded_list_has_the_capacity_of_gos_append() {
+        // Expected: cap() of the lists that encoding/json of Go 1.26 makes, on amd64.
+        for (len, capacity) in [
+            (0, 0),
+            (1, 1),
+            (3, 4),
+            (5, 8),
+            (17, 32),
+            (33, 71),
+            (72, 143),
+            (144, 303),
+            (304, 591),
+            (592, 1_023),
+            (1_024, 1_535),
+            (1_536, 2_560),
+            (2_561, 3_584),
+            (3_585, 5_120),
+        ] {
+            assert_eq!(appended_capacity(len), capacity, "{len}");
         }
     }
 

@@ -366,9 +366,9 @@ fn from_json(json: &serde_json::Value, ints: bool) -> Value {
             _ => Value::float64(n.as_f64().unwrap_or_default()),
         },
         serde_json::Value::String(s) => Value::string(s.as_str()),
-        serde_json::Value::Array(items) => {
-            Value::list(items.iter().map(|item| from_json(item, ints)).collect())
-        }
+        serde_json::Value::Array(items) => Value::List(List::decoded(
+            items.iter().map(|item| from_json(item, ints)).collect(),
+        )),
         serde_json::Value::Object(entries) => Value::map(
             entries
                 .iter()

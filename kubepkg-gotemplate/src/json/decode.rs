@@ -114,7 +114,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Decoded, String> {
                 continue;
             }
             Token::ArrayEnd | Token::ObjectEnd => match stack.pop() {
-                Some(Open::Array(items)) => Value::list(items),
+                Some(Open::Array(items)) => Value::List(List::decoded(items)),
                 Some(Open::Object(map, _)) => Value::Map(map),
                 None => Value::Nil,
             },

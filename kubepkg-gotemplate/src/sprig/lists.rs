@@ -86,15 +86,7 @@ fn items(value: &Value, complaint: &str) -> Result<Vec<Value>, FuncError> {
 
 /// Go's capacity after one item is appended to a full slice of 16-byte items.
 fn grown(len: usize) -> usize {
-    let needed = len + 1;
-    if needed > 2 * len {
-        return needed;
-    }
-    if len < 256 {
-        2 * len
-    } else {
-        len + (len + 3 * 256) / 4
-    }
+    crate::collection::grown(len, len + 1)
 }
 
 fn push(_: &mut Context<'_>, args: &[Value]) -> FuncResult {

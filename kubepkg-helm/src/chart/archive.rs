@@ -64,26 +64,69 @@ fn not_an_archive(path: &Path, bytes: &[u8]) -> ChartError {
         return ChartError::YamlFile { path };
     }
     let start = bytes.get(..bytes.len().min(512)).unwrap_or_default();
-    let text = String::from_utf8_lossy(start)
-        .trim_start()
-        .to_ascii_lowercase();
-    let found = if text.starts_with("<html") || text.starts_with("<!doctype html") {
-        "text/html; charset=utf-8"
-    } else if start.starts_with(b"PK\x03\x04") {
-        "application/zip"
-    } else {
-        // Helm looks at 512 bytes, zeros behind the end of a shorter file.
-        let is_text = start.len() >= 512
-            && !start
-                .iter()
-                .any(|byte| matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f));
-        if is_text {
-            "text/plain; charset=utf-8"
-        } else {
-            "application/octet-stream"
-        }
+    ChartError::NotAnArchive {
+        path,
+        found: content_type(start),
+    }
+}
+
+/// What Go's `http.DetectContentType` says of the first 512 bytes of a file, zeros behind its end.
+fn content_type(start: &[u8]) -> &'static str {
+    const MAGIC: &[(&[u8], &str)] = &[
+        (b"%PDF-", "application/pdf"),
+        (b"%!PS-Adobe-", "application/postscript"),
+        (b"\xfe\xff", "text/plain; charset=utf-16be"),
+        (b"\xff\xfe", "text/plain; charset=utf-16le"),
+        (b"\xef\xbb\xbf", "text/plain; charset=utf-8"),
+        (b"\x00\x00\x01\x00", "image/x-icon"),
+        (b"BM", "image/bmp"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a", "image/gif"),
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"Rar!\x1a\x07", "application/x-rar-compressed"),
+        (b"\x00asm", "application/wasm"),
+    ];
+    const TAGS: &[&str] = &[
+        "<!doctype html",
+        "<html",
+        "<head",
+        "<script",
+        "<iframe",
+        "<h1",
+        "<div",
+        "<font",
+        "<table",
+        "<a",
+        "<style",
+        "<title",
+        "<b",
+        "<body",
+        "<br",
+        "<p",
+        "<!--",
+    ];
+    let text = String::from_utf8_lossy(start).to_ascii_lowercase();
+    let text = text.trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);
+    let is_tag = |tag: &str| {
+        let behind = text.strip_prefix(tag);
+        behind.is_some_and(|behind| tag == "<!--" || behind.starts_with([' ', '>']))
     };
-    ChartError::NotAnArchive { path, found }
+    if TAGS.iter().any(|tag| is_tag(tag)) {
+        return "text/html; charset=utf-8";
+    }
+    if text.starts_with("<?xml") {
+        return "text/xml; charset=utf-8";
+    }
+    if let Some((_, found)) = MAGIC.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return found;
+    }
+    let is_binary = |byte: &u8| matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
+    if start.len() < 512 || start.iter().any(is_binary) {
+        return "application/octet-stream";
+    }
+    "text/plain; charset=utf-8"
 }
 
 /// The checked files of an archive. Their bytes and their number are taken from the budget.

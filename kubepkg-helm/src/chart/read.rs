@@ -145,6 +145,21 @@ impl Metadata {
     }
 }
 
+impl Metadata {
+    /// `Chart.yaml` as Helm writes it: keys in order, comments and unknown keys gone.
+    ///
+    /// # Errors
+    /// [`ChartError::File`] when the metadata has no YAML form.
+    pub fn to_yaml(&self) -> Result<String, ChartError> {
+        let failed = |message: String| ChartError::File {
+            file: "Chart.yaml",
+            message,
+        };
+        let value = serde_json::to_value(self).map_err(|error| failed(error.to_string()))?;
+        kubepkg_yaml::to_yaml(&value).map_err(|error| failed(error.to_string()))
+    }
+}
+
 impl Lock {
     pub(crate) fn from_yaml(file: &'static str, text: &[u8]) -> Result<Option<Self>, ChartError> {
         let load = |message: String| ChartError::File { file, message };

@@ -79,71 +79,163 @@ pub(crate) fn plain(digits: &str, exponent: i32) -> String {
 /// Whether Go's `time.Time` takes this text from JSON: RFC 3339, seconds and zone required.
 ///
 /// # Errors
-/// Go's sentence, naming the first part of the layout that does not fit.
+/// Go's sentence, naming the first part of the layout that does not fit or the part that is out of range.
 pub(crate) fn check_time(text: &str) -> Result<(), String> {
-    const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
-    let refuse = |rest: &str, wanted: &str| {
+    let mut layout = Layout::new(text, "2006-01-02T15:04:05Z07:00");
+    layout.date()?;
+    layout.literal("T")?;
+    layout.number("15", 0..=23, Some("hour"))?;
+    layout.literal(":")?;
+    layout.number("04", 0..=59, Some("minute"))?;
+    layout.literal(":")?;
+    layout.number("05", 0..=59, Some("second"))?;
+    layout.fraction();
+    layout.zone()?;
+    layout.day_in_month()
+}
+
+/// Whether `time.Parse` reads this text with the layout `2006-01-02`.
+///
+/// # Errors
+/// As [`check_time`].
+pub(crate) fn check_date(text: &str) -> Result<(), String> {
+    let mut layout = Layout::new(text, "2006-01-02");
+    layout.date()?;
+    layout.end()?;
+    layout.day_in_month()
+}
+
+/// A text read part by part against a layout.
+struct Layout<'a> {
+    text: &'a str,
+    layout: &'static str,
+    rest: &'a str,
+    date: [u32; 3],
+}
+
+impl<'a> Layout<'a> {
+    fn new(text: &'a str, layout: &'static str) -> Self {
+        Self {
+            text,
+            layout,
+            rest: text,
+            date: [0; 3],
+        }
+    }
+
+    fn refuse<T>(&self, wanted: &str) -> Result<T, String> {
+        let (text, layout, rest) = (quote(self.text), quote(self.layout), quote(self.rest));
         Err(format!(
-            "parsing time {} as {}: cannot parse {} as {}",
-            quote(text),
-            quote(LAYOUT),
-            quote(rest),
+            "parsing time {text} as {layout}: cannot parse {rest} as {}",
             quote(wanted)
         ))
-    };
-    let mut rest = text;
-    for (wanted, digits) in [
-        ("2006", 4),
-        ("-", 0),
-        ("01", 2),
-        ("-", 0),
-        ("02", 2),
-        ("T", 0),
-        ("15", 2),
-        (":", 0),
-        ("04", 2),
-        (":", 0),
-        ("05", 2),
-    ] {
-        if digits == 0 {
-            match rest.strip_prefix(wanted) {
-                Some(after) => rest = after,
-                None => return refuse(rest, wanted),
-            }
-        } else {
-            match rest
-                .get(..digits)
-                .filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
-            {
-                Some(_) => rest = rest.get(digits..).unwrap_or_default(),
-                None => return refuse(rest, wanted),
+    }
+
+    fn out_of_range<T>(&self, part: &str) -> Result<T, String> {
+        Err(format!(
+            "parsing time {}: {part} out of range",
+            quote(self.text)
+        ))
+    }
+
+    fn literal(&mut self, wanted: &str) -> Result<(), String> {
+        match self.rest.strip_prefix(wanted) {
+            Some(rest) => self.rest = rest,
+            None => return self.refuse(wanted),
+        }
+        Ok(())
+    }
+
+    fn number(
+        &mut self,
+        wanted: &str,
+        range: std::ops::RangeInclusive<u32>,
+        name: Option<&str>,
+    ) -> Result<u32, String> {
+        let part = self
+            .rest
+            .get(..wanted.len())
+            .filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+        let Some(number) = part.and_then(|part| part.parse().ok()) else {
+            return self.refuse(wanted);
+        };
+        self.rest = self.rest.get(wanted.len()..).unwrap_or_default();
+        match name {
+            Some(name) if !range.contains(&number) => self.out_of_range(name),
+            _ => Ok(number),
+        }
+    }
+
+    fn date(&mut self) -> Result<(), String> {
+        let year = self.number("2006", 0..=9999, None)?;
+        self.literal("-")?;
+        let month = self.number("01", 1..=12, Some("month"))?;
+        self.literal("-")?;
+        let day = self.number("02", 0..=99, None)?;
+        self.date = [year, month, day];
+        Ok(())
+    }
+
+    fn fraction(&mut self) {
+        if let Some(fraction) = self.rest.strip_prefix(['.', ',']) {
+            let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+            if digits > 0 {
+                self.rest = fraction.get(digits..).unwrap_or_default();
             }
         }
     }
-    if let Some(fraction) = rest.strip_prefix('.') {
-        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
-        if digits > 0 {
-            rest = fraction.get(digits..).unwrap_or_default();
+
+    fn zone(&mut self) -> Result<(), String> {
+        if let Some(rest) = self.rest.strip_prefix('Z') {
+            self.rest = rest;
+            return self.end();
         }
+        let offset = self.rest.as_bytes().get(..6);
+        let fits = offset.is_some_and(|offset| {
+            let digits = [1, 2, 4, 5]
+                .iter()
+                .all(|at| offset.get(*at).is_some_and(u8::is_ascii_digit));
+            digits && matches!(offset.first(), Some(b'+' | b'-')) && offset.get(3) == Some(&b':')
+        });
+        if !fits {
+            return self.refuse("Z07:00");
+        }
+        self.rest = self.rest.get(6..).unwrap_or_default();
+        self.end()
     }
-    let zone = rest.as_bytes();
-    let offset = matches!(zone, [b'+' | b'-', h1, h2, b':', m1, m2] if [h1, h2, m1, m2].iter().all(|byte| byte.is_ascii_digit()));
-    if rest == "Z" || offset {
-        return Ok(());
-    }
-    if let Some(extra) = rest.strip_prefix('Z') {
-        return Err(format!(
+
+    fn end(&self) -> Result<(), String> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
             "parsing time {}: extra text: {}",
-            quote(text),
-            quote(extra)
-        ));
+            quote(self.text),
+            quote(self.rest)
+        ))
     }
-    refuse(rest, "Z07:00")
+
+    fn day_in_month(&self) -> Result<(), String> {
+        let [year, month, day] = self.date;
+        let leap =
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let days = match month {
+            2 if leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        if (1..=days).contains(&day) {
+            Ok(())
+        } else {
+            self.out_of_range("day")
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{float_g, float_json};
+    use super::{check_date, check_time, float_g, float_json};
 
     #[test]
     fn floats_are_written_as_go_writes_them() {
@@ -161,5 +253,33 @@ mod tests {
             assert_eq!(float_g(&format!("{number:e}")), g);
             assert_eq!(float_json(number), json);
         }
+    }
+
+    #[test]
+    fn times_are_refused_in_go_words() {
+        // time.Parse and time.Time.UnmarshalJSON of Go 1.26.
+        for time in [
+            "2024-01-02T03:04:05Z",
+            "2024-02-29T03:04:05.123456789+02:00",
+        ] {
+            assert_eq!(check_time(time), Ok(()));
+        }
+        let refused = |time: &str| check_time(time).unwrap_err();
+        assert_eq!(
+            refused("2024-13-02T03:04:05Z"),
+            r#"parsing time "2024-13-02T03:04:05Z": month out of range"#
+        );
+        assert_eq!(
+            refused("2023-02-29T03:04:05Z"),
+            r#"parsing time "2023-02-29T03:04:05Z": day out of range"#
+        );
+        assert_eq!(
+            refused("2024-01-02"),
+            r#"parsing time "2024-01-02" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "T""#
+        );
+        assert_eq!(
+            check_date("2024-01-02x").unwrap_err(),
+            r#"parsing time "2024-01-02x": extra text: "x""#
+        );
     }
 }

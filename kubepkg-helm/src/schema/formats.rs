@@ -23,6 +23,8 @@ const FORMATS: &[(&str, Check)] = &[
     ("hostname", |value| of_text(value, hostname)),
     ("ipv4", |value| of_text(value, ipv4)),
     ("ipv6", |value| of_text(value, ipv6)),
+    ("date", |value| of_text(value, crate::go::text::check_date)),
+    ("uri", |value| of_text(value, uri)),
 ];
 
 fn of_text(value: &Value, check: fn(&str) -> Result<(), String>) -> Outcome {
@@ -52,6 +54,30 @@ fn ipv4(text: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Go reads nearly everything as an address; what it asks for here is a scheme.
+fn uri(text: &str) -> Result<(), String> {
+    if text.chars().any(|c| c.is_ascii_control()) {
+        return Err(format!(
+            "parse {text:?}: net/url: invalid control character in URL"
+        ));
+    }
+    let scheme = text.split([':', '/', '?', '#']).next().unwrap_or_default();
+    let has_scheme = text
+        .get(scheme.len()..)
+        .is_some_and(|rest| rest.starts_with(':'));
+    let mut letters = scheme.chars();
+    let first_is_letter = letters.next().is_some_and(|c| c.is_ascii_alphabetic());
+    let rest_fits = letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    match (has_scheme, scheme.is_empty()) {
+        (true, true) => Err(format!("parse {text:?}: missing protocol scheme")),
+        (true, false) if !(first_is_letter && rest_fits) => Err(format!(
+            "parse {text:?}: first path segment in URL cannot contain colon"
+        )),
+        (true, false) => Ok(()),
+        (false, _) => fail("relative url"),
+    }
 }
 
 fn ipv6(text: &str) -> Result<(), String> {

@@ -51,6 +51,12 @@ fn reads_metadata_as_helm() {
                     &json.as_str(),
                     &case["metadata"].as_str().unwrap(),
                 )?;
+                let written = chart.metadata.to_yaml().unwrap();
+                same(
+                    "written",
+                    &written.as_str(),
+                    &case["written"].as_str().unwrap(),
+                )?;
                 let name = format!("{}-{}", chart.metadata.name, chart.metadata.version);
                 same(
                     "full name",

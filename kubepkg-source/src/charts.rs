@@ -21,8 +21,9 @@ use tokio::time::Instant;
 
 use crate::cache::{ArchiveCache, Freshness};
 use crate::credentials::CredentialSource;
-use crate::failure::{Failure, FetchError};
+use crate::failure::Failure;
 use crate::fetch::{Cache, Credentials, Fetch, FetchRequest, Fetched};
+use crate::fetch_error::FetchError;
 use crate::http::HttpRepository;
 use crate::limits::Limits;
 use crate::location::{ChartLocation, LocationError, shown_text};

@@ -108,7 +108,7 @@ pub(crate) fn check_date(text: &str) -> Result<(), String> {
 /// A text read part by part against a layout.
 struct Layout<'a> {
     text: &'a str,
-    layout: &'static str,
+    pattern: &'static str,
     rest: &'a str,
     date: [u32; 3],
 }
@@ -117,14 +117,14 @@ impl<'a> Layout<'a> {
     fn new(text: &'a str, layout: &'static str) -> Self {
         Self {
             text,
-            layout,
+            pattern: layout,
             rest: text,
             date: [0; 3],
         }
     }
 
     fn refuse<T>(&self, wanted: &str) -> Result<T, String> {
-        let (text, layout, rest) = (quote(self.text), quote(self.layout), quote(self.rest));
+        let (text, layout, rest) = (quote(self.text), quote(self.pattern), quote(self.rest));
         Err(format!(
             "parsing time {text} as {layout}: cannot parse {rest} as {}",
             quote(wanted)

@@ -292,3 +292,37 @@ async fn live_without_answer(request: usize) -> bool {
     assert!(good.latest(&namespace, "demo").await.unwrap().is_none());
     sent.load(Ordering::SeqCst) > request
 }
+
+#[tokio::test]
+async fn of_two_processes_that_resume_one_goes_on_and_the_other_stops() {
+    let plane = plane().await;
+    let helm = helm_of("kubepkg").await;
+    let namespace = plane.namespace("two").await.unwrap();
+    let first = chart("1.0.0", &[config_map("a", "1")], HookEvent::PreInstall);
+    let request = install(&namespace, options());
+    let mut operation = helm.begin_install_rendered(request, first).await.unwrap();
+    operation.advance().await.unwrap();
+    drop(operation);
+    let mut one = Operation::resume(&helm, &namespace, "demo").await.unwrap();
+    let mut other = Operation::resume(&helm, &namespace, "demo").await.unwrap();
+    assert!(one.run().await.unwrap().succeeded());
+    let stopped = other.run().await.unwrap_err();
+    assert!(
+        matches!(stopped, OperationError::Overtaken { .. }),
+        "{stopped:?}"
+    );
+    let release = helm.status(&namespace, "demo").await.unwrap();
+    assert_eq!(release.info.description, "Install complete");
+
+    // A third process can end what the first has left.
+    let second = chart("1.1.0", &[config_map("a", "2")], HookEvent::PreUpgrade);
+    let request = upgrade(&namespace, options());
+    let mut operation = helm.begin_upgrade_rendered(request, second).await.unwrap();
+    operation.advance().await.unwrap();
+    drop(operation);
+    let mut third = helm.resume(&namespace, "demo").await.unwrap();
+    assert!(!third.cancel("given up").await.unwrap().succeeded());
+    let history = helm.history(&namespace, "demo").await.unwrap();
+    let told: Vec<&str> = history.iter().map(|head| head.status.as_str()).collect();
+    assert_eq!(told, ["deployed", "failed"]);
+}

@@ -118,12 +118,24 @@ impl Stage {
             .kubectl_in(&["apply", "--server-side", "-f", "-"], &crds)?
             .ok()?;
         for kind in ["packages", "packagesources", "packagerevisions"] {
-            let crd = format!("crd/{kind}.{group}");
+            let crd = format!("{kind}.{group}");
             stage
-                .kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &crd])?
-                .ok()?;
+                .until(&format!("{crd} to be served"), &true, || {
+                    stage.is_established(&crd)
+                })
+                .await?;
         }
         Ok(stage)
+    }
+
+    /// Whether the API server serves a CRD. `kubectl wait` gives up on one that has no conditions yet.
+    fn is_established(&self, crd: &str) -> Result<bool, Error> {
+        let object = self.get("crd", crd)?.unwrap_or_default();
+        let conditions = object["status"]["conditions"].as_array();
+        Ok(conditions
+            .into_iter()
+            .flatten()
+            .any(|c| c["type"] == "Established" && c["status"] == "True"))
     }
 
     /// Starts an operator with these further flags, as user `operator` of the audit log.
@@ -386,6 +398,25 @@ impl Stage {
             return Err(Error::Late { what, seen });
         }
         done
+    }
+
+    /// Waits until the message of the package's `Ready` condition contains `part`.
+    ///
+    /// # Errors
+    ///
+    /// As [`until`](Self::until), with the last message.
+    pub async fn until_message_has(&self, package: &str, part: &str) -> Result<(), Error> {
+        let mut last = String::new();
+        let done = self
+            .until(part, &true, || {
+                last = self.message(package)?;
+                Ok(last.contains(part))
+            })
+            .await;
+        match done {
+            Err(Error::Late { what, .. }) => Err(Error::Late { what, seen: last }),
+            done => done,
+        }
     }
 
     fn tool(

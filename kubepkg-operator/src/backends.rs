@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kube::Client;
@@ -71,8 +72,16 @@ fn helm(client: Client, flags: &Flags) -> Result<Arc<dyn Backend>, SetupError> {
     let cache = flags.cache_dir.clone();
     options.cache_dir = Some(cache.unwrap_or_else(|| std::env::temp_dir().join("kubepkg")));
     options.plain_http = flags.plain_http;
-    if let Some(file) = &flags.registry_config {
-        options.credentials.push(Arc::new(DockerConfig::at(file)));
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let docker = match &flags.registry_config {
+        Some(file) => Some(DockerConfig::at(file)),
+        None => DockerConfig::usual(
+            folder("DOCKER_CONFIG").as_deref(),
+            folder("HOME").as_deref(),
+        ),
+    };
+    if let Some(docker) = docker {
+        options.credentials.push(Arc::new(docker));
     }
     let charts = Charts::new(options)?;
     Ok(Arc::new(HelmBackend::new(

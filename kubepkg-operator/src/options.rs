@@ -54,7 +54,7 @@ pub struct Flags {
     /// Where charts are kept [default: a folder of its own under the system's temporary folder].
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
-    /// A Docker configuration file with the credentials of registries.
+    /// A Docker configuration file with the credentials of registries [default: the user's own, where there is one].
     #[arg(long, value_name = "FILE")]
     pub registry_config: Option<PathBuf>,
     /// Speak plain HTTP to OCI registries.

@@ -123,6 +123,10 @@ async fn show() -> Result<(), Error> {
         &stage,
         &["remove", "shop", "--yes", "--wait", "--timeout", "60s"],
     )?;
+    let what = "the revisions to go with their package";
+    stage
+        .until(what, &Vec::new(), || stage.history("shop"))
+        .await?;
     kubectl(
         &stage,
         &["get", "packages,packagerevisions,deployments,statefulsets"],

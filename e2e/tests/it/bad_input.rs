@@ -56,16 +56,14 @@ async fn values_that_break_the_schema_name_the_field() -> Result<(), Error> {
     let (stage, _operator) = running("schema").await?;
     let schema = json!({ "type": "object", "properties": { "replicas": { "type": "integer" } } });
     stage.chart(&Chart::new("web", "1.1.0").file("values.schema.json", &schema.to_string()))?;
-    stage.source("shop", &Source::new("1.1.0", &[("web", "1.1.0")]))?;
-    stage.package(
-        "shop",
-        json!({ "components": { "web": { "values": { "replicas": "many" } } } }),
-    )?;
+    // The constraint holds the package back until both are written.
+    let values = json!({ "web": { "values": { "replicas": "many" } } });
+    stage.package("shop", json!({ "version": "1.1.0", "components": values }))?;
     stage
-        .until("the refusal", &true, || {
-            Ok(stage.message("shop")?.contains("/replicas"))
-        })
+        .until_ready_is("shop", "False VersionMismatch")
         .await?;
+    stage.source("shop", &Source::new("1.1.0", &[("web", "1.1.0")]))?;
+    stage.until_message_has("shop", "/replicas").await?;
     let message = stage.message("shop")?;
     assert!(message.contains("not retried until"), "{message}");
     still_runs(&stage)
@@ -100,11 +98,7 @@ async fn configuration_that_cannot_be_built_says_what_to_change() -> Result<(), 
         { "op": "add", "path": format!("{component}/dependsOn"), "value": ["web"] },
     ]))?
     .ok()?;
-    stage
-        .until("the cycle", &true, || {
-            Ok(stage.message("shop")?.contains("web -> web"))
-        })
-        .await?;
+    stage.until_message_has("shop", "web -> web").await?;
     stage.package("shop", json!({ "variant": "ha" }))?;
     stage
         .until_ready_is("shop", "False VariantNotFound")
@@ -120,17 +114,58 @@ async fn configuration_that_cannot_be_built_says_what_to_change() -> Result<(), 
     still_runs(&stage)
 }
 
+/// A chart archive with one entry more, written past every check of names.
+fn archive_with(name: &str, kind: tar::EntryType) -> Vec<u8> {
+    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    let metadata = b"apiVersion: v2\nname: web\nversion: 1.1.0\n";
+    for (name, kind, body) in [
+        ("web/Chart.yaml", tar::EntryType::Regular, &metadata[..]),
+        (name, kind, &b""[..]),
+    ] {
+        let mut header = tar::Header::new_gnu();
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(body.len() as u64);
+        if kind == tar::EntryType::Symlink {
+            header.set_link_name("/etc/passwd").unwrap();
+        }
+        header.set_cksum();
+        tar.append(&header, body).unwrap();
+    }
+    tar.into_inner().unwrap().finish().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hostile_archive_is_refused() -> Result<(), Error> {
     let (stage, _operator) = running("hostile").await?;
-    stage.chart(&Chart::new("web", "1.1.0").file("../../etc/passwd", "root\n"))?;
-    stage.source("shop", &Source::new("1.1.0", &[("web", "1.1.0")]))?;
-    stage
-        .until("the refusal", &true, || {
-            Ok(stage.message("shop")?.contains(".."))
-        })
-        .await?;
-    still_runs(&stage)
+    let cases = [
+        (
+            "1.1.0",
+            "web/templates/../../x",
+            tar::EntryType::Regular,
+            "parent directory",
+        ),
+        (
+            "1.1.1",
+            "web/templates/link.yaml",
+            tar::EntryType::Symlink,
+            "symbolic link",
+        ),
+    ];
+    for (version, name, kind, refusal) in cases {
+        stage
+            .charts
+            .add_archive("web", version, archive_with(name, kind));
+        stage.source("shop", &Source::new(version, &[("web", version)]))?;
+        stage.until_message_has("shop", refusal).await?;
+        assert!(stage.ready("shop")?.starts_with("False"));
+        still_runs(&stage)?;
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +173,12 @@ async fn every_fault_of_a_registry_has_its_own_text() -> Result<(), Error> {
     let (stage, _operator) = running("registry").await?;
     let cases = [
         ("1.1.0", Fault::Unauthorized, "InvalidConfiguration", "401"),
-        ("1.2.0", Fault::NotFound, "InvalidConfiguration", "404"),
+        (
+            "1.2.0",
+            Fault::NotFound,
+            "InvalidConfiguration",
+            "no archive",
+        ),
         (
             "1.3.0",
             Fault::ServerError { times: 1_000_000 },
@@ -161,9 +201,7 @@ async fn every_fault_of_a_registry_has_its_own_text() -> Result<(), Error> {
         stage
             .until_ready_is("shop", &format!("False {reason}"))
             .await?;
-        stage
-            .until(text, &true, || Ok(stage.message("shop")?.contains(text)))
-            .await?;
+        stage.until_message_has("shop", text).await?;
         let message = stage.message("shop")?;
         assert!(message.contains(&format!("web {version}")), "{message}");
         assert_eq!(stage.history("shop")?, ["1 1.0.0 Applied"]);

@@ -22,12 +22,8 @@ async fn goes_on_after_kill_9_in_the_middle_of_an_install_and_of_an_upgrade() ->
             &Source::new(version, &[("store", version), ("web", version)]),
         )?;
         stage.package("shop", json!({}))?;
-        stage
-            .until("the second component to wait", &true, || {
-                Ok(stage.message("shop")?.contains("component web")
-                    && stage.history("shop")?.len() == revision)
-            })
-            .await?;
+        let waits = format!("revision {revision}: component web");
+        stage.until_message_has("shop", &waits).await?;
         operator.kill();
         held.release();
         let _restarted = stage.operator(&[])?;
@@ -54,11 +50,7 @@ async fn ends_in_order_when_asked_to() -> Result<(), Error> {
     let mut operator = stage.operator(&[])?;
     stage.source("shop", &Source::new("1.0.0", &[("web", "1.0.0")]))?;
     stage.package("shop", json!({}))?;
-    stage
-        .until("the wait", &true, || {
-            Ok(stage.message("shop")?.contains("shop-web"))
-        })
-        .await?;
+    stage.until_message_has("shop", "shop-web").await?;
     assert!(operator.stop(Duration::from_secs(10)), "{}", operator.log());
     Ok(())
 }

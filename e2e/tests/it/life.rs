@@ -316,7 +316,7 @@ async fn removes_orphans_and_then_everything_but_crds() -> Result<(), Error> {
     let done = stage.kubepkg(&["remove", "shop", "--yes", "--wait", "--timeout", "60s"])?;
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(stage.ready("shop")?, "gone");
-    assert_eq!(stage.helm(&["list", "-a", "-q"])?.ok()?.trim(), "");
+    assert_eq!(stage.helm(&["list", "-q"])?.ok()?.trim(), "");
     stage
         .until("the deployment to go", &None, || {
             stage.get("deployment", "shop-store")
@@ -338,11 +338,7 @@ async fn a_change_cancels_a_wait() -> Result<(), Error> {
     let held = stage.plane.pods().hold(&stage.namespace, "app=shop-web")?;
     stage.source("shop", &Source::new("1.0.0", &[("web", "1.0.0")]))?;
     stage.package("shop", json!({}))?;
-    stage
-        .until("the wait", &true, || {
-            Ok(stage.message("shop")?.contains("shop-web"))
-        })
-        .await?;
+    stage.until_message_has("shop", "shop-web").await?;
     stage.source("shop", &Source::new("1.1.0", &[("web", "1.1.0")]))?;
     stage
         .until("the new revision", &2, || Ok(stage.history("shop")?.len()))

@@ -105,7 +105,7 @@ async fn a_foreign_release_is_never_touched() -> Result<(), Error> {
     stage.until_ready_is("shop", "False UpgradeFailed").await?;
     let message = stage.message("shop")?;
     assert!(
-        message.contains("shop-web") && message.contains("kubepkg.dev/adopt"),
+        message.contains("shop-web") && message.contains("kubepkg.dev/adopt=true"),
         "{message}"
     );
     assert_eq!(

@@ -23,7 +23,7 @@ pub(super) fn foreign(head: &RecordHead, package: &str) -> Option<String> {
         Some(owner) if owner == package => None,
         Some(owner) => Some(format!("belongs to package {owner}")),
         None => {
-            Some("was not made by kubepkg; set the adopt annotation to take it over".to_owned())
+            Some("was not made by kubepkg; annotate the Package with kubepkg.dev/adopt=true to take it over".to_owned())
         }
     }
 }

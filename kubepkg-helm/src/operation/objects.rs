@@ -4,7 +4,7 @@
 use super::error::{Failure, FailureReason, ObjectStatus, StepError, reason_of};
 use super::{CrdPolicy, Done, KeptBecause, KeptObject, Operation, OperationError};
 use crate::apply::{ApplyError, Existing, Owner, Target};
-use crate::cluster::{Answer, ResourceKind};
+use crate::cluster::{Answer, ResourceKind, kinds_of_crd};
 use crate::guard;
 use crate::helm::Helm;
 use crate::objects::{ManifestObject, ObjectKey, objects_of};
@@ -80,14 +80,15 @@ impl Operation {
         if !open.is_empty() {
             return Err(StepError::Failed(Failure::not_ready(open)));
         }
-        for kind in &self.expected {
+        // Kinds that CRDs among the templates bring come later, with the objects.
+        for kind in self.crds.iter().flat_map(|crd| kinds_of_crd(&crd.value)) {
             if helm
                 .cluster()
                 .resource(&kind.api_version(), &kind.kind)
                 .await?
                 .is_none()
             {
-                return Ok(Done::NotYet(vec![unserved(kind)]));
+                return Ok(Done::NotYet(vec![unserved(&kind)]));
             }
         }
         Ok(Done::Yes)

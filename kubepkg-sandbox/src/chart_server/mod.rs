@@ -187,6 +187,11 @@ impl ChartServer {
         Ok(self.state.store().add(&name, &version, archive))
     }
 
+    /// Adds or replaces a chart by a ready archive, served as it is, and gives its digest.
+    pub fn add_archive(&self, name: &str, version: &str, archive: impl Into<Bytes>) -> String {
+        self.state.store().add(name, version, archive.into())
+    }
+
     /// Puts a manifest into the registry, whatever it says, and gives its digest.
     pub fn push_manifest(
         &self,

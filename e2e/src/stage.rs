@@ -195,12 +195,12 @@ impl Stage {
     }
 
     fn object(&self, kind: &str, name: &str, spec: Value) -> Result<(), Error> {
-        let object = json!({
+        let mut object = json!({
             "apiVersion": self.group.api_version(),
             "kind": kind,
             "metadata": { "name": name },
-            "spec": spec,
         });
+        object["spec"] = spec;
         self.kubectl_in(&["apply", "-f", "-"], &object.to_string())?
             .ok()
             .map(drop)

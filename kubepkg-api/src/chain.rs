@@ -4,14 +4,14 @@
 
 use std::error::Error;
 
-/// The text of `error` followed by those of its causes, joined by `: `. A cause that the text before it ends with
-/// already is not repeated.
+/// The text of `error` followed by those of its causes, joined by `: `. A cause that the text before it holds already
+/// is not repeated.
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
         let part = inner.to_string();
-        if !text.ends_with(&part) {
+        if !text.contains(&part) {
             text.push_str(": ");
             text.push_str(&part);
         }
@@ -34,5 +34,11 @@ mod tests {
         let middle = Layer("connecting: no such host", Some(Box::new(inner)));
         let outer = Layer("chart web 1.0.0", Some(Box::new(middle)));
         assert_eq!(chain(&outer), "chart web 1.0.0: connecting: no such host");
+        let inner = Layer("exit status 1", None);
+        let outer = Layer(
+            "hook failed: exit status 1 (pod web)",
+            Some(Box::new(inner)),
+        );
+        assert_eq!(chain(&outer), "hook failed: exit status 1 (pod web)");
     }
 }

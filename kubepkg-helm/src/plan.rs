@@ -201,60 +201,10 @@ fn runs<'a>(kinds: &'a [&'a str]) -> impl Iterator<Item = (usize, usize)> + 'a {
     })
 }
 
-/// Helm's order of removal. Kinds that it does not list come last, by name.
-const REMOVAL: [&str; 38] = [
-    "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration",
-    "APIService",
-    "Ingress",
-    "IngressClass",
-    "Service",
-    "CronJob",
-    "Job",
-    "StatefulSet",
-    "HorizontalPodAutoscaler",
-    "Deployment",
-    "ReplicaSet",
-    "ReplicationController",
-    "Pod",
-    "DaemonSet",
-    "RoleBindingList",
-    "RoleBinding",
-    "RoleList",
-    "Role",
-    "ClusterRoleBindingList",
-    "ClusterRoleBinding",
-    "ClusterRoleList",
-    "ClusterRole",
-    "CustomResourceDefinition",
-    "PersistentVolumeClaim",
-    "PersistentVolume",
-    "StorageClass",
-    "ConfigMap",
-    "SecretList",
-    "Secret",
-    "ServiceAccount",
-    "PodDisruptionBudget",
-    "PodSecurityPolicy",
-    "LimitRange",
-    "ResourceQuota",
-    "NetworkPolicy",
-    "Namespace",
-    "PriorityClass",
-];
-
-/// Where a kind stands in the order of removal.
-pub(crate) fn removal_rank(kind: &str) -> (usize, &str) {
-    match REMOVAL.iter().position(|known| *known == kind) {
-        Some(rank) => (rank, ""),
-        None => (REMOVAL.len(), kind),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{OperationKind, PlanInput, Step, plan, removal_rank};
-    use crate::{DeletePolicy, Hook, HookEvent};
+    use super::{OperationKind, PlanInput, Step, plan};
+    use crate::{DeletePolicy, Hook, HookEvent, KindOrder};
 
     fn hook(name: &str, event: HookEvent, weight: i64, policies: Vec<DeletePolicy>) -> Hook {
         Hook {
@@ -371,8 +321,8 @@ mod tests {
 
     #[test]
     fn removes_services_before_pods_and_unknown_kinds_last() {
-        assert!(removal_rank("Service") < removal_rank("Deployment"));
-        assert!(removal_rank("PriorityClass") < removal_rank("Aardvark"));
-        assert!(removal_rank("Aardvark") < removal_rank("Zebra"));
+        assert!(KindOrder::Uninstall.rank("Service") < KindOrder::Uninstall.rank("Deployment"));
+        assert!(KindOrder::Uninstall.rank("PriorityClass") < KindOrder::Uninstall.rank("Aardvark"));
+        assert!(KindOrder::Uninstall.rank("Aardvark") < KindOrder::Uninstall.rank("Zebra"));
     }
 }

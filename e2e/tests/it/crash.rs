@@ -66,31 +66,33 @@ async fn takes_up_a_release_that_a_dead_helm_left_pending() -> Result<(), Error>
     stage.package("shop", json!({ "upgrade": { "timeout": "8s" } }))?;
     stage.until_ready_is("shop", DONE).await?;
     // A helm that is killed while it waits leaves its record pending.
-    let held = stage.plane.pods().hold(&stage.namespace, "app=shop-web")?;
+    let hold = stage.plane.pods().hold(&stage.namespace, "app=shop-web")?;
     let repository = stage.charts.repository_url();
-    let mut helm = stage.plane.command("helm", "helm")?;
-    helm.args([
-        "--namespace",
-        &stage.namespace,
-        "upgrade",
-        "shop-web",
-        "web",
-        "--repo",
-        &repository,
-    ])
-    .args(["--version", "1.1.0", "--wait"]);
-    let mut helm = helm.spawn().unwrap();
-    stage
+    let mut command = stage.plane.command("helm", "helm")?;
+    command
+        .args([
+            "--namespace",
+            &stage.namespace,
+            "upgrade",
+            "shop-web",
+            "web",
+            "--repo",
+            &repository,
+        ])
+        .args(["--version", "1.1.0", "--wait"]);
+    let mut upgrade = command.spawn().unwrap();
+    let pending = stage
         .until("helm to wait", &true, || {
             Ok(stage
                 .helm(&["status", "shop-web", "-o", "json"])?
                 .out
                 .contains("pending-upgrade"))
         })
-        .await?;
-    helm.kill().unwrap();
-    helm.wait().unwrap();
-    held.release();
+        .await;
+    upgrade.kill().unwrap();
+    upgrade.wait().unwrap();
+    pending?;
+    hold.release();
     stage.source("shop", &Source::new("1.1.0", &[("web", "1.1.0")]))?;
     stage
         .until("the new version", &true, || {

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use kubepkg_api::chain;
 use kubepkg_helm::{
     ApplyError, ObjectStatus, Operation, OperationError, OperationKind, Outcome as HelmOutcome,
     Release, RenderError, StorageError,
@@ -140,20 +141,6 @@ pub(super) fn problem(placement: &Placement, error: OperationError) -> BackendEr
 /// Something that passes.
 pub(super) fn unavailable(what: String, message: String) -> BackendError {
     BackendError::Unavailable { what, message }
-}
-
-/// An error with its causes; a cause whose text the error holds already is left out.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let part = error.to_string();
-        if !text.contains(&part) {
-            let _ = write!(text, ": {part}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// Helm's texts have several lines; a condition of an object shows one.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use kubepkg_api::ChartRef;
+use kubepkg_api::{ChartRef, chain};
 use kubepkg_backend::{Backend, BackendError, ChartSource, Outcome, Phase};
 use kubepkg_sandbox::Fault;
 use serde_json::json;
 
-use crate::stage::{Stage, chain, ready, waiting};
+use crate::stage::{Stage, ready, waiting};
 
 #[tokio::test]
 async fn installs_a_release_that_helm_can_read() {

@@ -1,9 +1,10 @@
 //! Releases and objects of others.
 
+use kubepkg_api::chain;
 use kubepkg_backend::{Backend, BackendError, Outcome, Phase};
 use serde_json::json;
 
-use crate::stage::{Stage, chain, ready};
+use crate::stage::{Stage, ready};
 
 /// A release that somebody made with Helm.
 fn helm_install(stage: &Stage, labels: &[&str]) {

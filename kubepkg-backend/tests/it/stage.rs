@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
-use kubepkg_api::{ChartRef, Digest};
+use kubepkg_api::{ChartRef, Digest, chain};
 use kubepkg_backend::{
     Backend, BackendError, ChartSource, Component, HelmBackend, HelmBackendOptions, Outcome,
     Placement, Target, UpgradeCrds,
@@ -201,13 +201,4 @@ pub(crate) fn waiting(outcome: &Outcome) -> &str {
         Outcome::Waiting { message, .. } => message,
         other => panic!("not waiting: {other:?}"),
     }
-}
-
-/// An error with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }

@@ -10,11 +10,11 @@ use crate::apply::{ApplyError, Owner};
 use crate::cluster::{ResourceKind, kinds_of_crd};
 use crate::helm::Helm;
 use crate::objects::{ManifestObject, objects_of};
-use crate::plan::{OperationKind, PlanInput, Step, plan, removal_rank};
+use crate::plan::{OperationKind, PlanInput, Step, plan};
 use crate::progress::{Progress, Propagation, Settings, Wait};
 use crate::release::{ApplyMethod, Release, ReleaseStatus};
 use crate::storage::{RecordHead, StoredRelease};
-use crate::{Hook, Rendered, guard, validate_release_name};
+use crate::{Hook, KindOrder, Rendered, guard, validate_release_name};
 use futures::StreamExt as _;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +91,8 @@ impl Operation {
         let mut objects = manifest_objects(&parts.release.manifest, "release manifest")?;
         let mut kept = Vec::new();
         if kind == OperationKind::Uninstall {
-            objects.sort_by(|a, b| removal_rank(&a.kind).cmp(&removal_rank(&b.kind)));
+            let order = KindOrder::Uninstall;
+            objects.sort_by(|a, b| order.rank(&a.kind).cmp(&order.rank(&b.kind)));
             // Only `keep` is reported; any other policy is passed over in silence, as Helm does.
             objects.retain(|object| match guard::policy(&object.value) {
                 None => true,

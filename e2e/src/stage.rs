@@ -1,7 +1,7 @@
 //! One test's share of the control plane.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -144,7 +144,16 @@ impl Stage {
     ///
     /// It cannot be started.
     pub fn operator(&self, flags: &[&str]) -> Result<Operator, Error> {
-        let mut command = Command::new(self.programs.path("kubepkg-operator"));
+        self.operator_from(&self.programs.path("kubepkg-operator"), flags)
+    }
+
+    /// The same with the operator in another file, such as one built for release.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn operator_from(&self, program: &Path, flags: &[&str]) -> Result<Operator, Error> {
+        let mut command = Command::new(program);
         command
             .env("KUBECONFIG", self.plane.identity("operator")?.kubeconfig())
             .env("RUST_LOG", "info,kubepkg=debug")
@@ -194,7 +203,12 @@ impl Stage {
         self.object("Package", package, spec)
     }
 
-    fn object(&self, kind: &str, name: &str, spec: Value) -> Result<(), Error> {
+    /// Writes an object of this stage's kinds.
+    ///
+    /// # Errors
+    ///
+    /// `kubectl` refuses.
+    pub fn object(&self, kind: &str, name: &str, spec: Value) -> Result<(), Error> {
         let mut object = json!({
             "apiVersion": self.group.api_version(),
             "kind": kind,
@@ -246,9 +260,23 @@ impl Stage {
     ///
     /// It cannot be started.
     pub fn helm(&self, arguments: &[&str]) -> Result<Finished, Error> {
-        let mut all = vec!["--namespace", self.namespace.as_str()];
+        self.helm_in(&self.namespace, arguments)
+    }
+
+    /// Runs `helm` in a namespace.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn helm_in(&self, namespace: &str, arguments: &[&str]) -> Result<Finished, Error> {
+        let mut all = vec!["--namespace", namespace];
         all.extend(arguments);
         self.tool("helm", &all, None)
+    }
+
+    /// A folder that goes with the control plane.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// An object as the API server has it; `None` when it is not there.

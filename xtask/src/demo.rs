@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: the main job from start to end, on a control plane of its own.
+//! What people can watch on a control plane of its own: the main job (`cargo xtask demo`), charts of theirs
+//! (`cargo xtask try`), and what the operator costs (`cargo xtask bench operator`).
 
 use std::process::Command;
 
@@ -7,10 +8,34 @@ use crate::run::{Result, built, cargo, run};
 
 /// Builds everything that is needed and runs the demonstration.
 pub(crate) fn show() -> Result<()> {
+    let mut command = ready("kubepkg-demo")?;
+    run(&mut command, "")
+}
+
+/// Renders, installs and removes charts, beside Helm.
+pub(crate) fn try_charts(arguments: &[String]) -> Result<()> {
+    let mut command = ready("kubepkg-try-charts")?;
+    run(command.args(arguments), "")
+}
+
+/// Counts the requests of the operator, and weighs it as it is built for release.
+pub(crate) fn bench_operator() -> Result<()> {
+    run(
+        cargo().args(["build", "--release", "-p", "kubepkg-operator"]),
+        "",
+    )?;
+    let built = built()?;
+    let target = built.parent().unwrap_or(&built);
+    let operator = target.join("release").join("kubepkg-operator");
+    let mut command = ready("kubepkg-bench-operator")?;
+    run(command.arg("--operator").arg(operator), "")
+}
+
+/// A program of the workspace, with everything that it needs built.
+fn ready(program: &str) -> Result<Command> {
     let programs = assets::ensure()?;
     run(cargo().args(["build", "--workspace", "--bins"]), "")?;
-    run(
-        Command::new(built()?.join("kubepkg-demo")).env("KUBEBUILDER_ASSETS", programs),
-        "",
-    )
+    let mut command = Command::new(built()?.join(program));
+    command.env("KUBEBUILDER_ASSETS", programs);
+    Ok(command)
 }

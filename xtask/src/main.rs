@@ -34,6 +34,19 @@ enum Command {
     /// Shows the main job from start to end: control plane, operator, a package installed, upgraded,
     /// rolled back and removed.
     Demo,
+    /// Shows on charts of yours that they render as `helm template` renders them, and that the operator
+    /// installs and removes them: a table, one row per chart.
+    Try {
+        /// Chart folders or archives, and the flags of `kubepkg-try-charts`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
+    },
+    /// Measures, and prints a Markdown table.
+    Bench {
+        /// What to measure.
+        #[arg(value_enum)]
+        what: Subject,
+    },
     /// Everything that a change must pass: format, tidy, clippy, docs, dependencies, tests.
     Ci,
     /// Builds what the tests need, starts one control plane, and runs all tests on it.
@@ -71,9 +84,20 @@ enum Command {
     },
 }
 
+/// What can be measured.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Subject {
+    /// Requests and memory of the operator, as built for release.
+    Operator,
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Demo => demo::show(),
+        Command::Try { arguments } => demo::try_charts(&arguments),
+        Command::Bench {
+            what: Subject::Operator,
+        } => demo::bench_operator(),
         Command::Ci => ci::run_all(),
         Command::Test { arguments } => suite::test(&arguments),
         Command::Assets { clean: true } => assets::clean(),

@@ -7,6 +7,7 @@
 //! discovery).
 
 mod discovery;
+mod history;
 mod http;
 mod lookup;
 

@@ -133,6 +133,8 @@ pub struct Operation {
     settled: BTreeSet<usize>,
     /// The hook of which nothing is left, as its deletion has told.
     gone_hook: Option<usize>,
+    /// The versions of the objects of hooks as this process wrote them.
+    hook_versions: BTreeMap<usize, Vec<Option<String>>>,
     looks: u32,
     failure: Option<Failure>,
     kept: Vec<KeptObject>,

@@ -150,6 +150,7 @@ impl Operation {
             live: BTreeMap::new(),
             settled: BTreeSet::new(),
             gone_hook: None,
+            hook_versions: BTreeMap::new(),
             looks: 0,
             failure: None,
             kept,

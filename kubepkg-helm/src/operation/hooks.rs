@@ -129,10 +129,15 @@ impl Operation {
             field_manager: self.helm.field_manager(),
         };
         let mut warnings = Vec::new();
+        let mut versions = Vec::new();
         for object in self.hook_targets(hook) {
             let target = Target::resolve(cluster, object, &self.release.namespace).await?;
             match writer.apply_plain(&target).await {
-                Ok(answer) => warnings.extend(answer.warnings),
+                Ok(answer) => {
+                    let version = answer.body.pointer("/metadata/resourceVersion");
+                    versions.push(version.and_then(Value::as_str).map(str::to_owned));
+                    warnings.extend(answer.warnings);
+                }
                 Err(error) if error.is_transient() => return Err(error.into()),
                 Err(error) => {
                     let path = self.release.hooks.get(hook).map(|hook| hook.path.clone());
@@ -150,7 +155,32 @@ impl Operation {
         for warning in warnings {
             self.warn(warning);
         }
+        self.hook_versions.insert(hook, versions);
         Ok(Done::Yes)
+    }
+
+    /// How a hook's object ended that is gone already, if the server still knows it.
+    async fn ended(
+        &self,
+        hook: usize,
+        index: usize,
+        target: &Target<'_>,
+    ) -> Result<Option<Value>, StepError> {
+        let versions = self.hook_versions.get(&hook);
+        let Some(Some(version)) = versions.and_then(|versions| versions.get(index)) else {
+            return Ok(None);
+        };
+        let collection = target.resource.collection(&target.namespace);
+        let last = self
+            .helm
+            .cluster()
+            .last_state(&collection, &target.object.name, version)
+            .await?;
+        // One that somebody deleted before its end stays missing.
+        Ok(last.filter(|last| {
+            assess_as(last, Reading::Hook, self.helm.now())
+                .is_ok_and(|found| matches!(found.status, Status::Current | Status::Failed))
+        }))
     }
 
     pub(super) async fn await_hook(&mut self, hook: usize) -> Result<Done, StepError> {
@@ -160,7 +190,7 @@ impl Operation {
             field_manager: self.helm.field_manager(),
         };
         let mut statuses = Vec::new();
-        for object in self.hook_targets(hook) {
+        for (index, object) in self.hook_targets(hook).iter().enumerate() {
             let waited_for = matches!(
                 (object.group(), object.kind.as_str()),
                 ("batch", "Job") | ("", "Pod")
@@ -169,7 +199,10 @@ impl Operation {
                 continue;
             }
             let target = Target::resolve(cluster, object, &self.release.namespace).await?;
-            let live: Option<Value> = writer.read(&target).await?;
+            let live = match writer.read(&target).await? {
+                Some(live) => Some(live),
+                None => self.ended(hook, index, &target).await?,
+            };
             let now = self.helm.now();
             statuses.push(super::wait::judge(
                 &target,

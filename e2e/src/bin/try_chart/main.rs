@@ -2,8 +2,7 @@
 //!
 //! Shows for each chart that our rendering is that of `helm template`, that the operator installs it, that a second pass
 //! writes nothing, and that removal leaves nothing but what is meant to stay. The exit code is not zero when something
-//! differs. Pods are said to run by the sandbox; nobody gives a Service of type `LoadBalancer` an address, so charts with
-//! one get ready only with `--set`, which is so with `helm install --wait` too.
+//! differs. Pods are said to run by the sandbox, and volumes lie ready for claims that name no class.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -57,6 +56,9 @@ async fn try_all(arguments: &Arguments) -> Result<bool, Error> {
     let plane: &'static ControlPlane =
         Box::leak(Box::new(ControlPlane::start(Options::default()).await?));
     let stage = Stage::on(plane, "try", "kubepkg.dev").await?;
+    stage
+        .kubectl_in(&["create", "-f", "-"], &volumes().to_string())?
+        .ok()?;
     let operator = stage.operator(&[
         "--recheck-interval",
         "1s",
@@ -95,6 +97,25 @@ async fn try_all(arguments: &Arguments) -> Result<bool, Error> {
         println!("\n{}", operator.log());
     }
     Ok(good)
+}
+
+/// Volumes for claims, since nobody makes them on demand here.
+fn volumes() -> serde_json::Value {
+    let volumes: Vec<_> = (0..20)
+        .map(|number| {
+            serde_json::json!({
+                "apiVersion": "v1",
+                "kind": "PersistentVolume",
+                "metadata": { "name": format!("try-{number}") },
+                "spec": {
+                    "capacity": { "storage": "1Ti" },
+                    "accessModes": ["ReadWriteOnce"],
+                    "hostPath": { "path": "/nowhere" },
+                },
+            })
+        })
+        .collect();
+    serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": volumes })
 }
 
 /// The values that are meant for this chart: those that name it, or its file.

@@ -1,8 +1,13 @@
 use super::charts::{config_map, install, job_hook, rendered, upgrade};
 use super::{config_map_path, helm_of, live, plane};
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::{Api, DeleteParams};
 use kubepkg_helm::{
-    FailureReason, HookEvent, HookPhase, ReleaseOptions, ReleaseStatus, UninstallRequest,
+    Advance, FailureReason, HookEvent, HookPhase, ReleaseOptions, ReleaseStatus, Step,
+    UninstallRequest,
 };
+use kubepkg_sandbox::eventually;
+use std::time::Duration;
 
 fn job_path(namespace: &str, name: &str) -> String {
     format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
@@ -147,4 +152,67 @@ async fn hooks_of_other_events_are_not_looked_at() {
     for name in ["demo,owner=helm", "", "../demo"] {
         assert!(helm.latest(&namespace, name).await.unwrap().is_none());
     }
+}
+
+/// The server removes such a Job in the moment it ends: nobody who looks from time to time sees its end.
+#[tokio::test]
+async fn a_job_that_removes_itself_has_still_succeeded_or_failed() {
+    for (fate, phase) in [("run", HookPhase::Succeeded), ("fail", HookPhase::Failed)] {
+        let namespace = plane().await.namespace("ttl").await.unwrap();
+        let helm = helm_of("kubepkg").await;
+        let mut hook = job_hook("brief", HookEvent::PreInstall, 0, "", fate);
+        hook.manifest = hook.manifest.replace(
+            "\"backoffLimit\":0",
+            "\"backoffLimit\":0,\"ttlSecondsAfterFinished\":0",
+        );
+        let chart = rendered("1.0.0", &[config_map("a", "1")], vec![hook]);
+        let request = install(&namespace, ReleaseOptions::default());
+        let mut operation = helm.begin_install_rendered(request, chart).await.unwrap();
+        while !matches!(operation.next_step(), Some(Step::AwaitHook(_))) {
+            operation.advance().await.unwrap();
+        }
+        eventually("the Job to be gone", Duration::from_secs(30), || async {
+            live(&job_path(&namespace, "brief"))
+                .await
+                .is_none()
+                .then_some(())
+        })
+        .await
+        .unwrap();
+        let outcome = operation.run().await.unwrap();
+        assert_eq!(outcome.succeeded(), fate == "run", "{:?}", outcome.failure);
+        let release = helm.status(&namespace, "demo").await.unwrap();
+        assert_eq!(release.hooks[0].last_run.phase, phase);
+    }
+}
+
+/// A Job that somebody deleted before its end is missed, not taken for done.
+#[tokio::test]
+async fn a_hook_that_was_deleted_before_its_end_has_not_succeeded() {
+    let namespace = plane().await.namespace("missed").await.unwrap();
+    let helm = helm_of("kubepkg").await;
+    let hooks = vec![job_hook("stuck", HookEvent::PreInstall, 0, "", "never")];
+    let chart = rendered("1.0.0", &[config_map("a", "1")], hooks);
+    let request = install(&namespace, ReleaseOptions::default());
+    let mut operation = helm.begin_install_rendered(request, chart).await.unwrap();
+    while !matches!(operation.next_step(), Some(Step::AwaitHook(_))) {
+        operation.advance().await.unwrap();
+    }
+    let jobs: Api<Job> = Api::namespaced(plane().await.client().unwrap(), &namespace);
+    jobs.delete("stuck", &DeleteParams::background())
+        .await
+        .unwrap();
+    eventually("the Job to be gone", Duration::from_secs(30), || async {
+        live(&job_path(&namespace, "stuck"))
+            .await
+            .is_none()
+            .then_some(())
+    })
+    .await
+    .unwrap();
+    let Advance::Waiting { not_ready, .. } = operation.advance().await.unwrap() else {
+        panic!("it should go on waiting")
+    };
+    assert_eq!(not_ready[0].message, "Resource not found");
+    operation.cancel("enough").await.unwrap();
 }

@@ -34,6 +34,12 @@ struct Arguments {
     /// How long a chart may take to get ready.
     #[arg(long, default_value = "60s")]
     timeout: String,
+    /// An operator to run instead of the one that is built beside this program, such as one built for release.
+    #[arg(long)]
+    operator: Option<PathBuf>,
+    /// Lets Helm install each chart too, and shows its seconds beside ours.
+    #[arg(long)]
+    beside: bool,
     /// Prints the operator's log at the end.
     #[arg(long)]
     log: bool,
@@ -59,14 +65,18 @@ async fn try_all(arguments: &Arguments) -> Result<bool, Error> {
     stage
         .kubectl_in(&["create", "-f", "-"], &volumes().to_string())?
         .ok()?;
-    let operator = stage.operator(&[
+    let flags = [
         "--recheck-interval",
         "1s",
         "--retry-backoff",
         "1h",
         "--retry-backoff-max",
         "1h",
-    ])?;
+    ];
+    let operator = match &arguments.operator {
+        Some(program) => stage.operator_from(program, &flags)?,
+        None => stage.operator(&flags)?,
+    };
     let mut good = true;
     println!(
         "| chart | version | as helm template | installed | objects | seconds | second pass | removal |"
@@ -77,6 +87,7 @@ async fn try_all(arguments: &Arguments) -> Result<bool, Error> {
             path: path.clone(),
             set: own(path, &arguments.set),
             timeout: arguments.timeout.clone(),
+            beside: arguments.beside,
         };
         match trial::run(&stage, &wish).await {
             Ok(row) => {

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use crate::compare::{Comparison, compare, load, values};
 
+const HELM_CAN: &str = "helm install --wait succeeds";
+
 /// What is asked of a trial.
 pub(crate) struct Wish {
     /// The chart's folder or archive.
@@ -21,6 +23,8 @@ pub(crate) struct Wish {
     pub(crate) set: Vec<String>,
     /// How long it may take to get ready, in Go's syntax.
     pub(crate) timeout: String,
+    /// Whether Helm installs it too, to compare.
+    pub(crate) beside: bool,
 }
 
 /// What came of it: one row of the table.
@@ -81,9 +85,17 @@ pub(crate) async fn run(stage: &Stage, wish: &Wish) -> Result<Row, Error> {
     }
     row.removed = remove(stage, &row.chart, &namespace, &rendered).await?;
     row.good &= row.removed.starts_with("clean");
-    if row.installed.starts_with("NO") {
-        let helm = helm_installs(stage, wish, &row.chart, &archive).await?;
-        let _ = write!(row.installed, "; {helm}");
+    let failed = row.installed.starts_with("NO");
+    if failed || wish.beside {
+        let other = stage.plane.namespace("helm").await?;
+        let begin = Instant::now();
+        let helm = helm_installs(stage, wish, &row.chart, &other, &archive)?;
+        let seconds = begin.elapsed().as_secs_f32();
+        if failed || helm != HELM_CAN {
+            let _ = write!(row.installed, "; {helm}");
+        }
+        stage.helm_in(&other, &["uninstall", &row.chart, "--ignore-not-found"])?;
+        let _ = write!(row.seconds, " (Helm {seconds:.1})");
     }
     forget(stage, &namespace, &rendered)?;
     Ok(row)
@@ -309,13 +321,13 @@ fn found(stage: &Stage, namespace: &str, manifest: &str) -> Result<Vec<String>, 
 }
 
 /// Whether Helm can install it here.
-async fn helm_installs(
+fn helm_installs(
     stage: &Stage,
     wish: &Wish,
     release: &str,
+    namespace: &str,
     archive: &Path,
 ) -> Result<String, Error> {
-    let namespace = stage.plane.namespace("helm").await?;
     let path = archive.to_string_lossy();
     let mut arguments = vec![
         "install",
@@ -326,10 +338,9 @@ async fn helm_installs(
         &wish.timeout,
     ];
     arguments.extend(wish.set.iter().flat_map(|text| ["--set", text.as_str()]));
-    let done = stage.helm_in(&namespace, &arguments)?;
-    stage.helm_in(&namespace, &["uninstall", release, "--ignore-not-found"])?;
+    let done = stage.helm_in(namespace, &arguments)?;
     Ok(if done.code == 0 {
-        "helm install --wait succeeds".to_owned()
+        HELM_CAN.to_owned()
     } else {
         format!("helm install --wait fails as well: {}", done.err.trim())
     })

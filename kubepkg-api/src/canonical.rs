@@ -5,10 +5,8 @@
 //! left out (the types of this crate do that); `<`, `>`, `&`, U+2028 and U+2029 escaped as `\u003c` and so on;
 //! numbers that are not whole in the shortest form, with an exponent below 1e-6 and from 1e21 on.
 
-use std::io;
-
+use kubepkg_yaml::GoJsonFormatter;
 use serde::Serialize;
-use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
 use crate::digest::Digest;
 
@@ -26,7 +24,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalErro
     let mut bytes = Vec::with_capacity(256);
     value.serialize(&mut serde_json::Serializer::with_formatter(
         &mut bytes,
-        GoFormatter,
+        GoJsonFormatter,
     ))?;
     Ok(bytes)
 }
@@ -37,50 +35,6 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalErro
 /// [`CanonicalError`] for a value that JSON cannot hold.
 pub fn digest<T: Serialize + ?Sized>(value: &T) -> Result<Digest, CanonicalError> {
     Ok(Digest::of(&to_vec(value)?))
-}
-
-struct GoFormatter;
-
-impl Formatter for GoFormatter {
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-            let (before, special) = rest.split_at(at);
-            writer.write_all(before.as_bytes())?;
-            let mut chars = special.chars();
-            if let Some(c) = chars.next() {
-                write!(writer, "\\u{:04x}", u32::from(c))?;
-            }
-            rest = chars.as_str();
-        }
-        writer.write_all(rest.as_bytes())
-    }
-
-    fn write_char_escape<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        escape: CharEscape,
-    ) -> io::Result<()> {
-        CompactFormatter.write_char_escape(writer, escape)
-    }
-
-    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        let size = value.abs();
-        if size != 0.0 && !(1e-6..1e21).contains(&size) {
-            let text = format!("{value:e}");
-            return match text.split_once('e') {
-                Some((digits, exponent)) if !exponent.starts_with('-') => {
-                    write!(writer, "{digits}e+{exponent}")
-                }
-                _ => writer.write_all(text.as_bytes()),
-            };
-        }
-        write!(writer, "{value}")
-    }
 }
 
 #[cfg(test)]

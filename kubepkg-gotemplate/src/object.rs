@@ -25,6 +25,22 @@ pub struct Method {
     pub call: fn(&mut Context<'_>, &Value, &[Value]) -> FuncResult,
 }
 
+impl Method {
+    /// A method from its name, the types it takes and gives, and its code.
+    pub const fn new(
+        name: &'static str,
+        params: &'static [&'static Type],
+        result: &'static Type,
+        call: fn(&mut Context<'_>, &Value, &[Value]) -> FuncResult,
+    ) -> Self {
+        Self {
+            name,
+            signature: Signature::new(params, result),
+            call,
+        }
+    }
+}
+
 impl fmt::Debug for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Method({})", self.name)

@@ -3,55 +3,9 @@
 //! Source: package `strconv` of Go 1.26 ("String and character literals" in the language
 //! specification for the syntax of escapes).
 
-use std::fmt::Write as _;
-
 /// The text in double quotes with Go's escapes, as `%q` writes it.
 pub fn quote(bytes: &[u8]) -> String {
-    quote_with(bytes, '"')
-}
-
-fn quote_with(bytes: &[u8], delimiter: char) -> String {
-    let mut out = String::with_capacity(bytes.len() + 2);
-    out.push(delimiter);
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            push_escaped(&mut out, c, delimiter);
-        }
-        for byte in chunk.invalid() {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "\\x{byte:02x}");
-        }
-    }
-    out.push(delimiter);
-    out
-}
-
-fn push_escaped(out: &mut String, c: char, delimiter: char) {
-    match c {
-        '\\' => out.push_str("\\\\"),
-        c if c == delimiter => {
-            out.push('\\');
-            out.push(c);
-        }
-        '\u{7}' => out.push_str("\\a"),
-        '\u{8}' => out.push_str("\\b"),
-        '\u{c}' => out.push_str("\\f"),
-        '\n' => out.push_str("\\n"),
-        '\r' => out.push_str("\\r"),
-        '\t' => out.push_str("\\t"),
-        '\u{b}' => out.push_str("\\v"),
-        c if crate::runes::is_print(c) => out.push(c),
-        c => {
-            let code = u32::from(c);
-            let _ = if code < 0x20 || code == 0x7f {
-                write!(out, "\\x{code:02x}")
-            } else if code < 0x1_0000 {
-                write!(out, "\\u{code:04x}")
-            } else {
-                write!(out, "\\U{code:08x}")
-            };
-        }
-    }
+    crate::strconv::quote_with(bytes, false)
 }
 
 /// Why a literal cannot be unquoted: Go's `invalid syntax`.

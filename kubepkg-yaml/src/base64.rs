@@ -1,4 +1,14 @@
-//! Base64 of `!!binary` scalars: RFC 4648 with padding, line breaks ignored when reading.
+//! Base64 as Go's `encoding/base64` reads it: the standard alphabet with padding (RFC 4648), line breaks ignored, the
+//! bits behind the last byte not looked at. `!!binary` scalars are written with it, and so is what is stored in
+//! Secrets; whoever reads either the way Go does needs the same decoder and the same complaint.
+
+/// A text that is not base64, in Go's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("illegal base64 data at input byte {at}")]
+pub struct CorruptBase64 {
+    /// The byte that Go names, from 0.
+    pub at: usize,
+}
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -14,32 +24,60 @@ fn digit(byte: u8) -> Option<u32> {
     Some(u32::from(value))
 }
 
-/// Decodes `text`; `None` if it is not base64.
-pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let clean: Vec<u8> = text
-        .iter()
-        .copied()
-        .filter(|byte| !matches!(byte, b'\r' | b'\n'))
-        .collect();
-    if !clean.len().is_multiple_of(4) {
-        return None;
-    }
-    let mut out = Vec::with_capacity(clean.len() / 4 * 3);
-    let mut groups = clean.chunks_exact(4).peekable();
-    while let Some(group) = groups.next() {
-        let padding = group.iter().rev().take_while(|&&byte| byte == b'=').count();
-        if padding > 2 || (padding > 0 && groups.peek().is_some()) {
-            return None;
+/// Decodes `text` as Go's `base64.StdEncoding` does.
+///
+/// # Errors
+/// [`CorruptBase64`] for bytes outside the alphabet, missing padding, and anything behind the padding.
+pub fn decode_base64(text: &[u8]) -> Result<Vec<u8>, CorruptBase64> {
+    let corrupt = |at: usize| CorruptBase64 { at };
+    let is_break = |at: usize| matches!(text.get(at), Some(b'\n' | b'\r'));
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let mut at = 0;
+    loop {
+        let (mut bits, mut count) = (0_u32, 0);
+        while count < 4 {
+            let Some(byte) = text.get(at).copied() else {
+                if count == 0 {
+                    return Ok(out);
+                }
+                return Err(corrupt(at - count));
+            };
+            at += 1;
+            if let Some(value) = digit(byte) {
+                bits = bits << 6 | value;
+                count += 1;
+                continue;
+            }
+            if matches!(byte, b'\n' | b'\r') {
+                continue;
+            }
+            if byte != b'=' || count < 2 {
+                return Err(corrupt(at - 1));
+            }
+            if count == 2 {
+                while is_break(at) {
+                    at += 1;
+                }
+                match text.get(at) {
+                    None => return Err(corrupt(text.len())),
+                    Some(b'=') => at += 1,
+                    Some(_) => return Err(corrupt(at - 1)),
+                }
+            }
+            while is_break(at) {
+                at += 1;
+            }
+            if at < text.len() {
+                return Err(corrupt(at));
+            }
+            bits <<= 6 * (4 - count);
+            let [_, bytes @ ..] = bits.to_be_bytes();
+            out.extend(bytes.iter().take(count - 1));
+            return Ok(out);
         }
-        let mut bits = 0;
-        for &byte in group.iter().take(4 - padding) {
-            bits = bits << 6 | digit(byte)?;
-        }
-        bits <<= 6 * padding;
         let [_, bytes @ ..] = bits.to_be_bytes();
-        out.extend(bytes.iter().take(3 - padding));
+        out.extend(bytes);
     }
-    Some(out)
 }
 
 /// Encodes `bytes`, broken into lines of 70 characters when it is longer than one.
@@ -85,11 +123,48 @@ mod tests {
             ("foobar", "Zm9vYmFy"),
         ] {
             assert_eq!(encode_lines(plain.as_bytes()), coded);
-            assert_eq!(decode(coded.as_bytes()), Some(plain.as_bytes().to_vec()));
+            assert_eq!(
+                decode_base64(coded.as_bytes()),
+                Ok(plain.as_bytes().to_vec())
+            );
         }
-        assert_eq!(decode(b"Zm\n9v"), Some(b"foo".to_vec()));
-        for bad in ["Zg", "Zg=", "Z===", "Zg==Zg==", "Zm 9v", "Zm9*"] {
-            assert_eq!(decode(bad.as_bytes()), None, "{bad}");
+        assert_eq!(decode_base64(b"Zm\n9v"), Ok(b"foo".to_vec()));
+    }
+
+    /// Errors of `base64.StdEncoding.DecodeString` in Go 1.26.
+    #[test]
+    fn names_the_byte_that_go_names() {
+        for (text, at) in [
+            ("!!!!", 0),
+            ("A", 0),
+            ("=", 0),
+            ("====", 0),
+            ("a=", 1),
+            ("a===", 1),
+            ("aGk", 0),
+            ("a\nG\nk", 2),
+            ("c3Vy\nZ", 5),
+            ("AA=", 3),
+            ("aG=\n", 4),
+            ("aG=x", 2),
+            ("aG=\n\nx", 4),
+            ("aGkhaGkhaG=x", 10),
+            ("AAA=AAAA", 4),
+            ("AA==A", 4),
+            ("aG==\nx", 5),
+            ("aGk=\n=", 5),
+            ("Zm 9v", 2),
+            ("Zm9*", 3),
+        ] {
+            let found = decode_base64(text.as_bytes());
+            assert_eq!(found, Err(CorruptBase64 { at }), "{text:?}");
         }
+        // The bits behind the last byte count for nothing.
+        assert_eq!(decode_base64(b"ab=="), Ok(b"i".to_vec()));
+        assert_eq!(decode_base64(b"aG\nk=\r\n"), Ok(b"hi".to_vec()));
+        assert_eq!(
+            CorruptBase64 { at: 2 }.to_string(),
+            "illegal base64 data at input byte 2"
+        );
     }
 }

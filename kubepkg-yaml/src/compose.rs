@@ -150,7 +150,7 @@ impl<'a> Composer<'a> {
             } => {
                 let tag = Tag::of(properties.tag.as_deref());
                 let binary = match tag {
-                    Tag::Binary => crate::base64::decode(value.as_bytes()),
+                    Tag::Binary => crate::base64::decode_base64(value.as_bytes()).ok(),
                     _ => None,
                 };
                 let kind = NodeKind::Scalar {

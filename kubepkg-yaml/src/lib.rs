@@ -7,6 +7,7 @@ mod compose;
 mod decode;
 mod emit;
 mod error;
+mod gojson;
 mod gosyntax;
 mod json;
 mod limits;
@@ -22,7 +23,9 @@ mod spans;
 mod stream;
 mod tree;
 
+pub use base64::{CorruptBase64, decode_base64};
 pub use error::{DuplicateKey, LimitKind, Position, YamlError};
+pub use gojson::GoJsonFormatter;
 pub use limits::Limits;
 pub use load::{
     is_printable, json_to_yaml, json_to_yaml_with, load, load_strict, load_strict_with, load_with,

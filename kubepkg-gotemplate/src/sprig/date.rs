@@ -298,55 +298,40 @@ pub static TIME: Type = Type {
     ..Type::basic("time.Time", Kind::Struct)
 };
 
-type MethodPtr = fn(&mut Context<'_>, &Value, &[Value]) -> FuncResult;
-
-const fn method(
-    name: &'static str,
-    params: &'static [&'static Type],
-    result: &'static Type,
-    call: MethodPtr,
-) -> Method {
-    Method {
-        name,
-        signature: Signature::new(params, result),
-        call,
-    }
-}
-
 static DURATION_METHODS: [Method; 10] = [
-    method("Abs", &[], &DURATION, |_, this, _| {
+    Method::new("Abs", &[], &DURATION, |_, this, _| {
         let nanos = duration_of(this).0;
         Ok(DurationValue::value(Duration(
             nanos.checked_abs().unwrap_or(i64::MAX),
         )))
     }),
-    method("Hours", &[], &FLOAT64, |_, this, _| {
+    Method::new("Hours", &[], &FLOAT64, |_, this, _| {
         Ok(Value::float64(duration_of(this).hours()))
     }),
-    method("Microseconds", &[], &INT64, |_, this, _| {
+    Method::new("Microseconds", &[], &INT64, |_, this, _| {
         Ok(Value::int64(duration_of(this).0 / 1_000))
     }),
-    method("Milliseconds", &[], &INT64, |_, this, _| {
+    Method::new("Milliseconds", &[], &INT64, |_, this, _| {
         Ok(Value::int64(duration_of(this).0 / 1_000_000))
     }),
-    method("Minutes", &[], &FLOAT64, |_, this, _| {
+    Method::new("Minutes", &[], &FLOAT64, |_, this, _| {
         Ok(Value::float64(duration_of(this).minutes()))
     }),
-    method("Nanoseconds", &[], &INT64, |_, this, _| {
+    Method::new("Nanoseconds", &[], &INT64, |_, this, _| {
         Ok(Value::int64(duration_of(this).0))
     }),
-    method("Round", &[&DURATION], &DURATION, |_, this, args| {
+    Method::new("Round", &[&DURATION], &DURATION, |_, this, args| {
         Ok(DurationValue::value(
             duration_of(this).round(duration_of(any(args, 0))),
         ))
     }),
-    method("Seconds", &[], &FLOAT64, |_, this, _| {
+    Method::new("Seconds", &[], &FLOAT64, |_, this, _| {
         Ok(Value::float64(duration_of(this).seconds()))
     }),
-    method("String", &[], &STRING, |_, this, _| {
+    Method::new("String", &[], &STRING, |_, this, _| {
         Ok(bytes(duration_of(this).to_string()))
     }),
-    method("Truncate", &[&DURATION], &DURATION, |_, this, args| {
+    Method::new("Truncate", &[&DURATION], &DURATION, |_, this, args| {
         Ok(DurationValue::value(
             duration_of(this).truncate(duration_of(any(args, 0))),
         ))
@@ -365,42 +350,42 @@ fn compare(this: &Value, args: &[Value]) -> std::cmp::Ordering {
 }
 
 static TIME_METHODS: [Method; 30] = [
-    method("Add", &[&DURATION], &TIME, |_, this, args| {
+    Method::new("Add", &[&DURATION], &TIME, |_, this, args| {
         Ok(TimeValue::value(
             time_of(this).add(duration_of(any(args, 0))),
         ))
     }),
-    method("AddDate", &[&INT, &INT, &INT], &TIME, |_, this, args| {
+    Method::new("AddDate", &[&INT, &INT, &INT], &TIME, |_, this, args| {
         let moved = time_of(this).add_date(int(args, 0), int(args, 1), int(args, 2));
         Ok(TimeValue::value(moved))
     }),
-    method("After", &[&TIME], &BOOL, |_, this, args| {
+    Method::new("After", &[&TIME], &BOOL, |_, this, args| {
         Ok(Value::Bool(compare(this, args).is_gt()))
     }),
-    method("Before", &[&TIME], &BOOL, |_, this, args| {
+    Method::new("Before", &[&TIME], &BOOL, |_, this, args| {
         Ok(Value::Bool(compare(this, args).is_lt()))
     }),
-    method("Compare", &[&TIME], &INT, |_, this, args| {
+    Method::new("Compare", &[&TIME], &INT, |_, this, args| {
         Ok(Value::int(compare(this, args) as i64))
     }),
-    method("Day", &[], &INT, |_, this, _| Ok(part(this, "2"))),
-    method("Equal", &[&TIME], &BOOL, |_, this, args| {
+    Method::new("Day", &[], &INT, |_, this, _| Ok(part(this, "2"))),
+    Method::new("Equal", &[&TIME], &BOOL, |_, this, args| {
         Ok(Value::Bool(compare(this, args).is_eq()))
     }),
-    method("Format", &[&STRING], &STRING, |_, this, args| {
+    Method::new("Format", &[&STRING], &STRING, |_, this, args| {
         Ok(bytes(time_of(this).format(text(args, 0))))
     }),
-    method("Hour", &[], &INT, |_, this, _| Ok(part(this, "15"))),
-    method("IsDST", &[], &BOOL, |_, _, _| Ok(Value::Bool(false))),
-    method("IsZero", &[], &BOOL, |_, this, _| {
+    Method::new("Hour", &[], &INT, |_, this, _| Ok(part(this, "15"))),
+    Method::new("IsDST", &[], &BOOL, |_, _, _| Ok(Value::Bool(false))),
+    Method::new("IsZero", &[], &BOOL, |_, this, _| {
         let (time, zero) = (time_of(this), GoTime::zero());
         Ok(Value::Bool(time.seconds == zero.seconds && time.nanos == 0))
     }),
-    method("Local", &[], &TIME, |_, this, _| {
+    Method::new("Local", &[], &TIME, |_, this, _| {
         Ok(TimeValue::value(time_of(this).in_zone(Zone::Utc)))
     }),
-    method("Minute", &[], &INT, |_, this, _| Ok(part(this, "4"))),
-    method("Month", &[], &MONTH, |_, this, _| {
+    Method::new("Minute", &[], &INT, |_, this, _| Ok(part(this, "4"))),
+    Method::new("Month", &[], &MONTH, |_, this, _| {
         let name = time_of(this).format(b"January");
         let number = part(this, "1").as_int().unwrap_or(1);
         let name = String::from_utf8_lossy(&name).into_owned();
@@ -410,10 +395,10 @@ static TIME_METHODS: [Method; 30] = [
             name,
         }))
     }),
-    method("Nanosecond", &[], &INT, |_, this, _| {
+    Method::new("Nanosecond", &[], &INT, |_, this, _| {
         Ok(Value::int(i64::from(time_of(this).nanos)))
     }),
-    method("Round", &[&DURATION], &TIME, |_, this, args| {
+    Method::new("Round", &[&DURATION], &TIME, |_, this, args| {
         let (time, unit) = (time_of(this), duration_of(any(args, 0)));
         let rest = time.past_multiple(unit);
         let step = if rest.0.saturating_mul(2) < unit.0 {
@@ -423,34 +408,34 @@ static TIME_METHODS: [Method; 30] = [
         };
         Ok(TimeValue::value(stepped(&time, unit, step)))
     }),
-    method("Second", &[], &INT, |_, this, _| Ok(part(this, "5"))),
-    method("String", &[], &STRING, |_, this, _| {
+    Method::new("Second", &[], &INT, |_, this, _| Ok(part(this, "5"))),
+    Method::new("String", &[], &STRING, |_, this, _| {
         Ok(bytes(time_of(this).default_text()))
     }),
-    method("Sub", &[&TIME], &DURATION, |_, this, args| {
+    Method::new("Sub", &[&TIME], &DURATION, |_, this, args| {
         Ok(DurationValue::value(
             time_of(this).since(&time_of(any(args, 0))),
         ))
     }),
-    method("Truncate", &[&DURATION], &TIME, |_, this, args| {
+    Method::new("Truncate", &[&DURATION], &TIME, |_, this, args| {
         let (time, unit) = (time_of(this), duration_of(any(args, 0)));
         let rest = time.past_multiple(unit);
         Ok(TimeValue::value(stepped(&time, unit, -rest.0)))
     }),
-    method("UTC", &[], &TIME, |_, this, _| {
+    Method::new("UTC", &[], &TIME, |_, this, _| {
         Ok(TimeValue::value(time_of(this).in_zone(Zone::Utc)))
     }),
-    method("Unix", &[], &INT64, |_, this, _| {
+    Method::new("Unix", &[], &INT64, |_, this, _| {
         Ok(Value::int64(time_of(this).seconds))
     }),
-    method("UnixMicro", &[], &INT64, |_, this, _| {
+    Method::new("UnixMicro", &[], &INT64, |_, this, _| {
         Ok(unix(this, 1_000_000))
     }),
-    method("UnixMilli", &[], &INT64, |_, this, _| Ok(unix(this, 1_000))),
-    method("UnixNano", &[], &INT64, |_, this, _| {
+    Method::new("UnixMilli", &[], &INT64, |_, this, _| Ok(unix(this, 1_000))),
+    Method::new("UnixNano", &[], &INT64, |_, this, _| {
         Ok(unix(this, 1_000_000_000))
     }),
-    method("Weekday", &[], &WEEKDAY, |_, this, _| {
+    Method::new("Weekday", &[], &WEEKDAY, |_, this, _| {
         let name = String::from_utf8_lossy(&time_of(this).format(b"Monday")).into_owned();
         let number = time_of(this).weekday();
         Ok(Value::object(Named {
@@ -459,12 +444,12 @@ static TIME_METHODS: [Method; 30] = [
             name,
         }))
     }),
-    method("Year", &[], &INT, |_, this, _| Ok(part(this, "2006"))),
-    method("YearDay", &[], &INT, |_, this, _| Ok(part(this, "002"))),
-    method("GoString", &[], &STRING, |_, this, _| {
+    Method::new("Year", &[], &INT, |_, this, _| Ok(part(this, "2006"))),
+    Method::new("YearDay", &[], &INT, |_, this, _| Ok(part(this, "002"))),
+    Method::new("GoString", &[], &STRING, |_, this, _| {
         Ok(bytes(time_of(this).default_text()))
     }),
-    method("MarshalText", &[], &crate::gotype::BYTES, |_, this, _| {
+    Method::new("MarshalText", &[], &crate::gotype::BYTES, |_, this, _| {
         let text = time_of(this).format(b"2006-01-02T15:04:05.999999999Z07:00");
         Ok(Value::Bytes(crate::collection::GoBytes::new(text)))
     }),

@@ -31,76 +31,12 @@ pub(super) fn encode64(data: &[u8]) -> String {
     STANDARD.encode(data)
 }
 
-fn value64(byte: u8) -> Option<u32> {
-    let value = match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(u32::from(value))
-}
-
-/// Go's decoder: line breaks are skipped, the bits behind the last byte are not looked at. The error
-/// is Go's text.
+/// Go's decoder. The error is Go's text.
 ///
 /// # Errors
 /// The first byte that does not belong.
 pub(super) fn decode64(source: &[u8]) -> Result<Vec<u8>, String> {
-    let corrupt = |at: usize| format!("illegal base64 data at input byte {at}");
-    let is_break = |at: usize| matches!(source.get(at), Some(b'\n' | b'\r'));
-    let mut out = Vec::with_capacity(source.len() / 4 * 3);
-    let mut at = 0;
-    loop {
-        let (mut bits, mut count) = (0_u32, 0);
-        while count < 4 {
-            let Some(byte) = source.get(at).copied() else {
-                if count == 0 {
-                    return Ok(out);
-                }
-                return Err(corrupt(at - count));
-            };
-            at += 1;
-            if let Some(value) = value64(byte) {
-                bits = bits << 6 | value;
-                count += 1;
-                continue;
-            }
-            if matches!(byte, b'\n' | b'\r') {
-                continue;
-            }
-            if byte != b'=' || count < 2 {
-                return Err(corrupt(at - 1));
-            }
-            if count == 2 {
-                while is_break(at) {
-                    at += 1;
-                }
-                match source.get(at) {
-                    None => return Err(corrupt(source.len())),
-                    Some(b'=') => at += 1,
-                    Some(_) => return Err(corrupt(at)),
-                }
-            }
-            while is_break(at) {
-                at += 1;
-            }
-            if at < source.len() {
-                return Err(corrupt(at));
-            }
-            bits <<= 6 * (4 - count);
-            let [_, first, second, _] = bits.to_be_bytes();
-            out.push(first);
-            if count == 3 {
-                out.push(second);
-            }
-            return Ok(out);
-        }
-        let [_, decoded @ ..] = bits.to_be_bytes();
-        out.extend_from_slice(&decoded);
-    }
+    kubepkg_yaml::decode_base64(source).map_err(|error| error.to_string())
 }
 
 const ALPHABET32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

@@ -4,7 +4,6 @@ use kubepkg_resolve::{Constraint, Version};
 
 use super::args::{any, bytes, text};
 use crate::bytestring::GoString;
-use crate::context::Context;
 use crate::func::{FuncError, FuncResult, Function, Signature};
 use crate::gotype::{BOOL, BYTES, INT, Kind, STRING, Type, UINT64};
 use crate::object::{Field, Method, Object};
@@ -131,74 +130,59 @@ fn order(this: &Value, args: &[Value]) -> std::cmp::Ordering {
     version_of(this).cmp(&version_of(any(args, 0)))
 }
 
-type MethodPtr = fn(&mut Context<'_>, &Value, &[Value]) -> FuncResult;
-
-const fn method(
-    name: &'static str,
-    params: &'static [&'static Type],
-    result: &'static Type,
-    call: MethodPtr,
-) -> Method {
-    Method {
-        name,
-        signature: Signature::new(params, result),
-        call,
-    }
-}
-
 static METHODS: [Method; 19] = [
-    method("Compare", &[&POINTER], &INT, |_, this, args| {
+    Method::new("Compare", &[&POINTER], &INT, |_, this, args| {
         Ok(Value::int(order(this, args) as i64))
     }),
-    method("Equal", &[&POINTER], &BOOL, |_, this, args| {
+    Method::new("Equal", &[&POINTER], &BOOL, |_, this, args| {
         Ok(Value::Bool(order(this, args).is_eq()))
     }),
-    method("GreaterThan", &[&POINTER], &BOOL, |_, this, args| {
+    Method::new("GreaterThan", &[&POINTER], &BOOL, |_, this, args| {
         Ok(Value::Bool(order(this, args).is_gt()))
     }),
-    method("GreaterThanEqual", &[&POINTER], &BOOL, |_, this, args| {
+    Method::new("GreaterThanEqual", &[&POINTER], &BOOL, |_, this, args| {
         Ok(Value::Bool(order(this, args).is_ge()))
     }),
-    method("IncMajor", &[], &STRUCT, |_, this, _| {
+    Method::new("IncMajor", &[], &STRUCT, |_, this, _| {
         next(version_of(this).and_then(Version::next_major))
     }),
-    method("IncMinor", &[], &STRUCT, |_, this, _| {
+    Method::new("IncMinor", &[], &STRUCT, |_, this, _| {
         next(version_of(this).and_then(Version::next_minor))
     }),
-    method("IncPatch", &[], &STRUCT, |_, this, _| {
+    Method::new("IncPatch", &[], &STRUCT, |_, this, _| {
         next(version_of(this).and_then(Version::next_patch))
     }),
-    method("LessThan", &[&POINTER], &BOOL, |_, this, args| {
+    Method::new("LessThan", &[&POINTER], &BOOL, |_, this, args| {
         Ok(Value::Bool(order(this, args).is_lt()))
     }),
-    method("LessThanEqual", &[&POINTER], &BOOL, |_, this, args| {
+    Method::new("LessThanEqual", &[&POINTER], &BOOL, |_, this, args| {
         Ok(Value::Bool(order(this, args).is_le()))
     }),
-    method("Major", &[], &UINT64, |_, this, _| {
+    Method::new("Major", &[], &UINT64, |_, this, _| {
         number(version_of(this).map(Version::major))
     }),
-    method("MarshalText", &[], &BYTES, |_, this, _| {
+    Method::new("MarshalText", &[], &BYTES, |_, this, _| {
         let text = version_of(this)
             .map(ToString::to_string)
             .unwrap_or_default();
         Ok(Value::Bytes(crate::collection::GoBytes::new(text)))
     }),
-    method("Metadata", &[], &STRING, |_, this, _| {
+    Method::new("Metadata", &[], &STRING, |_, this, _| {
         word(version_of(this).map(Version::metadata))
     }),
-    method("Minor", &[], &UINT64, |_, this, _| {
+    Method::new("Minor", &[], &UINT64, |_, this, _| {
         number(version_of(this).map(Version::minor))
     }),
-    method("Original", &[], &STRING, |_, this, _| {
+    Method::new("Original", &[], &STRING, |_, this, _| {
         word(version_of(this).map(Version::original))
     }),
-    method("Patch", &[], &UINT64, |_, this, _| {
+    Method::new("Patch", &[], &UINT64, |_, this, _| {
         number(version_of(this).map(Version::patch))
     }),
-    method("Prerelease", &[], &STRING, |_, this, _| {
+    Method::new("Prerelease", &[], &STRING, |_, this, _| {
         word(version_of(this).map(Version::prerelease))
     }),
-    method("SetMetadata", &[&STRING], &STRUCT, |_, this, args| {
+    Method::new("SetMetadata", &[&STRING], &STRUCT, |_, this, args| {
         let metadata = String::from_utf8_lossy(text(args, 0));
         let changed = version_of(this).map(|version| version.with_metadata(&metadata));
         next(
@@ -207,7 +191,7 @@ static METHODS: [Method; 19] = [
                 .map_err(|error| FuncError::new(error.to_string()))?,
         )
     }),
-    method("SetPrerelease", &[&STRING], &STRUCT, |_, this, args| {
+    Method::new("SetPrerelease", &[&STRING], &STRUCT, |_, this, args| {
         let pre = String::from_utf8_lossy(text(args, 0));
         let changed = version_of(this).map(|version| version.with_prerelease(&pre));
         next(
@@ -216,7 +200,7 @@ static METHODS: [Method; 19] = [
                 .map_err(|error| FuncError::new(error.to_string()))?,
         )
     }),
-    method("String", &[], &STRING, |_, this, _| {
+    Method::new("String", &[], &STRING, |_, this, _| {
         word(version_of(this).map(ToString::to_string).as_deref())
     }),
 ];

@@ -55,13 +55,13 @@ fn escape(out: &mut String, c: char, quote: char, ascii: bool) {
     }
 }
 
-/// `strconv.QuoteToASCII`.
-pub(crate) fn quote_to_ascii(text: &[u8]) -> String {
+/// The text in double quotes with Go's escapes; `ascii` escapes what is not ASCII too.
+pub(crate) fn quote_with(text: &[u8], ascii: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {
-            escape(&mut out, c, '"', true);
+            escape(&mut out, c, '"', ascii);
         }
         for byte in chunk.invalid() {
             out.push_str("\\x");
@@ -70,6 +70,11 @@ pub(crate) fn quote_to_ascii(text: &[u8]) -> String {
     }
     out.push('"');
     out
+}
+
+/// `strconv.QuoteToASCII`.
+pub(crate) fn quote_to_ascii(text: &[u8]) -> String {
+    quote_with(text, true)
 }
 
 fn quote_char(rune: u32, ascii: bool) -> String {

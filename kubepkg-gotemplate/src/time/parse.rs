@@ -304,17 +304,9 @@ fn read<'a>(
             (n, value) = number(value, element == Element::ZeroSecond)?;
             fields.second = in_range(n, 60, "second")?;
             // A fraction may follow even when the layout has none.
-            if matches!(value.first(), Some(b'.' | b',')) && digit(value, 1).is_some() {
-                let (_, next, _) = next_element(rest_of_layout);
-                if !matches!(next, Some((Element::Fraction { .. }, _))) {
-                    let count = 1 + value
-                        .iter()
-                        .skip(1)
-                        .take_while(|b| b.is_ascii_digit())
-                        .count();
-                    fields.nanos = nanoseconds(value, count)?;
-                    value = value.get(count..).unwrap_or(b"");
-                }
+            let (_, next, _) = next_element(rest_of_layout);
+            if !matches!(next, Some((Element::Fraction { .. }, _))) {
+                value = read_fraction(fields, value)?;
             }
         }
         Element::UpperPm | Element::LowerPm => {
@@ -359,18 +351,21 @@ fn read<'a>(
             value = value.get(digits + 1..).unwrap_or(b"");
         }
         Element::Fraction { .. } => {
-            if matches!(value.first(), Some(b'.' | b',')) && digit(value, 1).is_some() {
-                let count = 1 + value
-                    .iter()
-                    .skip(1)
-                    .take_while(|b| b.is_ascii_digit())
-                    .count();
-                fields.nanos = nanoseconds(value, count)?;
-                value = value.get(count..).unwrap_or(b"");
-            }
+            value = read_fraction(fields, value)?;
         }
     }
     Ok(value)
+}
+
+/// Reads a fraction of a second when one follows, and gives what is left.
+fn read_fraction<'t>(fields: &mut Fields, value: &'t [u8]) -> Result<&'t [u8], Bad> {
+    if !matches!(value.first(), Some(b'.' | b',')) || digit(value, 1).is_none() {
+        return Ok(value);
+    }
+    let digits = value.iter().skip(1).take_while(|b| b.is_ascii_digit());
+    let count = 1 + digits.count();
+    fields.nanos = nanoseconds(value, count)?;
+    Ok(value.get(count..).unwrap_or(b""))
 }
 
 /// Month and day of a day of the year, or the words of Go's complaint.

@@ -271,34 +271,26 @@ impl<'t> Scanner<'t> {
 
     /// Goes to the next item of an array; `false` at its end.
     pub(super) fn array_item(&mut self, first: bool) -> Scanned<bool> {
-        self.skip_lines()?;
-        if self.accept(']') {
-            return Ok(false);
-        }
-        if !first {
-            if !self.accept(',') {
-                let found = self
-                    .peek()
-                    .map_or_else(|| "end of file".to_owned(), |c| format!("'{c}'"));
-                return Err(self.problem(format!(
-                    "expected a comma (',') or array terminator (']'), but got {found}"
-                )));
-            }
-            self.skip_lines()?;
-            if self.accept(']') {
-                return Ok(false);
-            }
-        }
-        if self.peek() == Some(',') {
-            return Err(self.problem("unexpected comma"));
-        }
-        Ok(true)
+        self.item(first, ']', |found| {
+            format!("expected a comma (',') or array terminator (']'), but got {found}")
+        })
     }
 
     /// Goes to the next entry of an inline table; `false` at its end.
     pub(super) fn inline_item(&mut self, first: bool) -> Scanned<bool> {
+        self.item(first, '}', |found| {
+            format!("expected a comma or an inline table terminator '}}', but got {found} instead")
+        })
+    }
+
+    fn item(
+        &mut self,
+        first: bool,
+        end: char,
+        complaint: impl FnOnce(&str) -> String,
+    ) -> Scanned<bool> {
         self.skip_lines()?;
-        if self.accept('}') {
+        if self.accept(end) {
             return Ok(false);
         }
         if !first {
@@ -306,12 +298,10 @@ impl<'t> Scanner<'t> {
                 let found = self
                     .peek()
                     .map_or_else(|| "end of file".to_owned(), |c| format!("'{c}'"));
-                return Err(self.problem(format!(
-                    "expected a comma or an inline table terminator '}}', but got {found} instead"
-                )));
+                return Err(self.problem(complaint(&found)));
             }
             self.skip_lines()?;
-            if self.accept('}') {
+            if self.accept(end) {
                 return Ok(false);
             }
         }

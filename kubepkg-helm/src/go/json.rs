@@ -1,10 +1,8 @@
 //! JSON as Go's `encoding/json` writes it: `<`, `>`, `&` and the two Unicode line separators escaped, floats
 //! without needless point, `-0` kept. Release records and lock digests depend on these bytes.
 
-use std::io;
-
+use kubepkg_yaml::GoJsonFormatter;
 use serde::Serialize;
-use serde_json::ser::{CompactFormatter, Formatter};
 
 /// Writes `value` as Go's `json.Marshal` would: compact, HTML-safe, Go's floats. Field order is serde's,
 /// map order is that of the map.
@@ -15,7 +13,7 @@ pub fn to_go_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_jso
     let mut out = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(
         &mut out,
-        GoFormatter(CompactFormatter),
+        GoJsonFormatter,
     ))?;
     Ok(out)
 }
@@ -48,36 +46,6 @@ pub(crate) fn syntax_error(text: &[u8], error: &serde_json::Error) -> String {
     match found {
         Some(found) => format!("invalid character '{found}' {wanted}"),
         None => "unexpected EOF".into(),
-    }
-}
-
-struct GoFormatter(CompactFormatter);
-
-impl Formatter for GoFormatter {
-    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        writer.write_all(super::text::float_json(value).as_bytes())
-    }
-
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-            let (before, after) = rest.split_at(at);
-            writer.write_all(before.as_bytes())?;
-            let mut chars = after.chars();
-            if let Some(c) = chars.next() {
-                write!(writer, "\\u{:04x}", u32::from(c))?;
-            }
-            rest = chars.as_str();
-        }
-        writer.write_all(rest.as_bytes())
-    }
-
-    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_array(writer)
     }
 }
 

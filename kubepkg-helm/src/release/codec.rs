@@ -36,7 +36,7 @@ pub(crate) fn decode(payload: &[u8], limits: &RecordLimits) -> Result<Json, Stri
     if payload.len() > limits.payload {
         return Err(format!("payload is longer than {} bytes", limits.payload));
     }
-    let bytes = go_base64(payload)?;
+    let bytes = kubepkg_yaml::decode_base64(payload).map_err(|error| error.to_string())?;
     let text = if bytes.len() > 3 && bytes.starts_with(&MAGIC) {
         gunzip(&bytes, limits.json)?
     } else {
@@ -52,94 +52,6 @@ pub(crate) fn encode(record: &Json) -> std::io::Result<String> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packer.write_all(text.as_bytes())?;
     Ok(base64::engine::general_purpose::STANDARD.encode(packer.finish()?))
-}
-
-/// Standard base64 as Go's decoder takes it: line breaks are skipped, padding is needed and ends the text.
-pub(crate) fn go_base64(text: &[u8]) -> Result<Vec<u8>, String> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let mut at = 0;
-    loop {
-        let mut group = [0_u8; 4];
-        let mut filled = 0;
-        while filled < 4 {
-            let Some(byte) = text.get(at).copied() else {
-                if filled == 0 {
-                    return Ok(out);
-                }
-                return Err(corrupt(at - filled));
-            };
-            at += 1;
-            if matches!(byte, b'\n' | b'\r') {
-                continue;
-            }
-            if byte == b'=' {
-                return padded(text, at, group, filled, out);
-            }
-            let Some(digit) = sextet(byte) else {
-                return Err(corrupt(at - 1));
-            };
-            if let Some(slot) = group.get_mut(filled) {
-                *slot = digit;
-            }
-            filled += 1;
-        }
-        push(group, 3, &mut out);
-    }
-}
-
-fn padded(
-    text: &[u8],
-    mut at: usize,
-    group: [u8; 4],
-    filled: usize,
-    mut out: Vec<u8>,
-) -> Result<Vec<u8>, String> {
-    let skip = |mut at: usize| {
-        while matches!(text.get(at), Some(b'\n' | b'\r')) {
-            at += 1;
-        }
-        at
-    };
-    match filled {
-        0 | 1 => return Err(corrupt(at - 1)),
-        2 => {
-            at = skip(at);
-            match text.get(at) {
-                None => return Err(corrupt(text.len())),
-                Some(b'=') => at += 1,
-                Some(_) => return Err(corrupt(at - 1)),
-            }
-        }
-        _ => {}
-    }
-    at = skip(at);
-    if at < text.len() {
-        return Err(corrupt(at));
-    }
-    push(group, filled - 1, &mut out);
-    Ok(out)
-}
-
-fn push(group: [u8; 4], count: usize, out: &mut Vec<u8>) {
-    let word = group
-        .iter()
-        .fold(0_u32, |word, digit| word << 6 | u32::from(*digit));
-    out.extend(word.to_be_bytes().iter().skip(1).take(count));
-}
-
-fn sextet(byte: u8) -> Option<u8> {
-    Some(match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    })
-}
-
-fn corrupt(at: usize) -> String {
-    format!("illegal base64 data at input byte {at}")
 }
 
 fn gunzip(bytes: &[u8], limit: usize) -> Result<Vec<u8>, String> {
@@ -172,7 +84,7 @@ fn go_gzip_error(error: &std::io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{RecordLimits, decode, encode, go_base64};
+    use super::{RecordLimits, decode, encode};
     use crate::release::gojson::{self, Json};
     use std::io::Read as _;
 
@@ -195,19 +107,6 @@ mod tests {
         assert_eq!(
             decode(bomb.as_bytes(), &limits),
             Err("record unpacks to more than 1000 bytes".to_owned())
-        );
-    }
-
-    #[test]
-    fn reads_base64_as_go_does() {
-        assert_eq!(go_base64(b"aG\nk=\r\n"), Ok(b"hi".to_vec()));
-        assert_eq!(
-            go_base64(b"aGk"),
-            Err("illegal base64 data at input byte 0".to_owned())
-        );
-        assert_eq!(
-            go_base64(b"aGk=x"),
-            Err("illegal base64 data at input byte 4".to_owned())
         );
     }
 

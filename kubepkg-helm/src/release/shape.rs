@@ -289,7 +289,8 @@ fn conform(
         },
         (Shape::Int, _) => wrong("int"),
         (Shape::Bytes, Json::String(text)) => {
-            let bytes = super::codec::go_base64(text.as_bytes())?;
+            let bytes =
+                kubepkg_yaml::decode_base64(text.as_bytes()).map_err(|error| error.to_string())?;
             Ok(Json::String(
                 base64::engine::general_purpose::STANDARD.encode(bytes),
             ))

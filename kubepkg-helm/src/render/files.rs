@@ -2,7 +2,7 @@
 
 use kubepkg_gotemplate::gotype::{self, BYTES, SLICE_STRING, STRING, Type};
 use kubepkg_gotemplate::{
-    Context, Entries, FuncError, FuncResult, GoBytes, GoString, List, Map, Method, Signature, Value,
+    Context, Entries, FuncError, FuncResult, GoBytes, GoString, List, Map, Method, Value,
 };
 
 use super::yaml_of;
@@ -14,36 +14,12 @@ use crate::go::path::base;
 static FILES: Type = Type::defined("engine.files", &gotype::MAP_BYTES, METHODS);
 
 static METHODS: &[Method] = &[
-    Method {
-        name: "GetBytes",
-        signature: Signature::new(&[&STRING], &BYTES),
-        call: get_bytes,
-    },
-    Method {
-        name: "Get",
-        signature: Signature::new(&[&STRING], &STRING),
-        call: get,
-    },
-    Method {
-        name: "Glob",
-        signature: Signature::new(&[&STRING], &FILES),
-        call: glob,
-    },
-    Method {
-        name: "AsConfig",
-        signature: Signature::new(&[], &STRING),
-        call: as_config,
-    },
-    Method {
-        name: "AsSecrets",
-        signature: Signature::new(&[], &STRING),
-        call: as_secrets,
-    },
-    Method {
-        name: "Lines",
-        signature: Signature::new(&[&STRING], &SLICE_STRING),
-        call: lines,
-    },
+    Method::new("GetBytes", &[&STRING], &BYTES, get_bytes),
+    Method::new("Get", &[&STRING], &STRING, get),
+    Method::new("Glob", &[&STRING], &FILES, glob),
+    Method::new("AsConfig", &[], &STRING, as_config),
+    Method::new("AsSecrets", &[], &STRING, as_secrets),
+    Method::new("Lines", &[&STRING], &SLICE_STRING, lines),
 ];
 
 /// The files of a chart as a template sees them.

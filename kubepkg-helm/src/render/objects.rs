@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use kubepkg_gotemplate::gotype::{self, ANY, BOOL, IO_WRITER, Kind, STRING, Type};
 use kubepkg_gotemplate::{
-    Context, Entries, Field, FuncError, FuncResult, GoString, List, Map, Method, Object, Signature,
-    Value,
+    Context, Entries, Field, FuncError, FuncResult, GoString, List, Map, Method, Object, Value,
 };
 
 use super::{ReleaseFacts, yaml_of};
@@ -20,31 +19,11 @@ use crate::values::{Table, Tree};
 pub(super) static VALUES: Type = Type::defined("common.Values", &gotype::MAP_ANY, VALUES_METHODS);
 
 static VALUES_METHODS: &[Method] = &[
-    Method {
-        name: "YAML",
-        signature: Signature::new(&[], &STRING),
-        call: values_yaml,
-    },
-    Method {
-        name: "Table",
-        signature: Signature::new(&[&STRING], &VALUES),
-        call: values_table,
-    },
-    Method {
-        name: "AsMap",
-        signature: Signature::new(&[], &gotype::MAP_ANY),
-        call: values_as_map,
-    },
-    Method {
-        name: "Encode",
-        signature: Signature::new(&[&IO_WRITER], &ANY),
-        call: values_encode,
-    },
-    Method {
-        name: "PathValue",
-        signature: Signature::new(&[&STRING], &ANY),
-        call: values_path_value,
-    },
+    Method::new("YAML", &[], &STRING, values_yaml),
+    Method::new("Table", &[&STRING], &VALUES, values_table),
+    Method::new("AsMap", &[], &gotype::MAP_ANY, values_as_map),
+    Method::new("Encode", &[&IO_WRITER], &ANY, values_encode),
+    Method::new("PathValue", &[&STRING], &ANY, values_path_value),
 ];
 
 fn map_of(receiver: &Value) -> Result<&Map, FuncError> {
@@ -269,33 +248,22 @@ pub(super) fn capabilities(capabilities: &Capabilities) -> Value {
 static VERSION_SET: Type = Type::defined(
     "common.VersionSet",
     &gotype::SLICE_STRING,
-    &[Method {
-        name: "Has",
-        signature: Signature::new(&[&STRING], &BOOL),
-        call: version_set_has,
-    }],
+    &[Method::new("Has", &[&STRING], &BOOL, version_set_has)],
 );
 static CAPABILITIES: Type = Type::basic("common.Capabilities", Kind::Struct);
 static CAPABILITIES_POINTER: Type = Type {
-    methods: &[Method {
-        name: "Copy",
-        signature: Signature::new(&[], &CAPABILITIES_POINTER),
-        call: |_, receiver, _| Ok(receiver.clone()),
-    }],
+    methods: &[Method::new(
+        "Copy",
+        &[],
+        &CAPABILITIES_POINTER,
+        |_, receiver, _| Ok(receiver.clone()),
+    )],
     ..Type::composite("*common.Capabilities", Kind::Pointer, &CAPABILITIES)
 };
 static KUBE_VERSION: Type = Type {
     methods: &[
-        Method {
-            name: "String",
-            signature: Signature::new(&[], &STRING),
-            call: kube_version_string,
-        },
-        Method {
-            name: "GitVersion",
-            signature: Signature::new(&[], &STRING),
-            call: kube_version_git,
-        },
+        Method::new("String", &[], &STRING, kube_version_string),
+        Method::new("GitVersion", &[], &STRING, kube_version_git),
     ],
     ..Type::basic("common.KubeVersion", Kind::Struct)
 };
@@ -310,6 +278,13 @@ fn version_set_has(context: &mut Context<'_>, receiver: &Value, arguments: &[Val
     ))
 }
 
+/// A field that is exported, and of a concrete type as all of them are.
+fn exported(object: &impl Object, name: &str) -> Option<Field> {
+    let mut fields = object.fields().into_iter();
+    let (_, value) = fields.find(|(field, _)| *field == name)?;
+    Some(Field::Value(value))
+}
+
 struct CapabilitiesObject(Capabilities);
 
 impl Object for CapabilitiesObject {
@@ -318,11 +293,7 @@ impl Object for CapabilitiesObject {
     }
 
     fn field(&self, name: &str) -> Option<Field> {
-        let (_, value) = self
-            .fields()
-            .into_iter()
-            .find(|(field, _)| *field == name)?;
-        Some(Field::Value(value))
+        exported(self, name)
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
@@ -360,11 +331,7 @@ impl Object for KubeVersionObject {
         if name == "normalizedVersion" {
             return Some(Field::Unexported);
         }
-        let (_, value) = self
-            .fields()
-            .into_iter()
-            .find(|(field, _)| *field == name)?;
-        Some(Field::Value(value))
+        exported(self, name)
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
@@ -403,11 +370,7 @@ impl Object for BuildInfoObject {
     }
 
     fn field(&self, name: &str) -> Option<Field> {
-        let (_, value) = self
-            .fields()
-            .into_iter()
-            .find(|(field, _)| *field == name)?;
-        Some(Field::Value(value))
+        exported(self, name)
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {

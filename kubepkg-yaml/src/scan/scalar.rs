@@ -58,6 +58,19 @@ struct Breaks {
 }
 
 impl Breaks {
+    /// Takes one more break.
+    fn add(breaks: &mut Option<Self>, taken: &'static str) {
+        match breaks {
+            None => {
+                *breaks = Some(Self {
+                    first: taken,
+                    rest: String::new(),
+                });
+            }
+            Some(breaks) => breaks.rest.push_str(taken),
+        }
+    }
+
     /// What the breaks become between two words.
     fn folded(&self) -> [&str; 2] {
         match (self.first, self.rest.is_empty()) {
@@ -108,16 +121,7 @@ impl<'a> Scanner<'a> {
                     self.reader.skip();
                 } else {
                     self.reader.ensure(2)?;
-                    let taken = self.reader.take_break();
-                    match &mut breaks {
-                        None => {
-                            breaks = Some(Breaks {
-                                first: taken,
-                                rest: String::new(),
-                            });
-                        }
-                        Some(breaks) => breaks.rest.push_str(taken),
-                    }
+                    Breaks::add(&mut breaks, self.reader.take_break());
                 }
                 self.reader.ensure(1)?;
             }
@@ -199,16 +203,7 @@ impl<'a> Scanner<'a> {
                     self.reader.skip();
                 } else {
                     self.reader.ensure(2)?;
-                    let taken = self.reader.take_break();
-                    match &mut breaks {
-                        None => {
-                            breaks = Some(Breaks {
-                                first: taken,
-                                rest: String::new(),
-                            });
-                        }
-                        Some(breaks) => breaks.rest.push_str(taken),
-                    }
+                    Breaks::add(&mut breaks, self.reader.take_break());
                 }
                 self.reader.ensure(1)?;
             }

@@ -163,7 +163,7 @@ fn offer(
 /// Waits until the package is ready, or has failed; then why.
 async fn settle(stage: &Stage, package: &str) -> Result<Result<(), String>, Error> {
     let kind = stage.kind("packages");
-    let end = Instant::now() + Duration::from_secs(600);
+    let end = Instant::now() + Duration::from_mins(10);
     loop {
         let ready = stage.ready(package)?;
         if ready == "True ReconciliationSucceeded" {
@@ -267,11 +267,12 @@ async fn remove(
     if !left.is_empty() {
         return Ok(format!("NO: {}", left.join(" ")));
     }
-    let hooks: String = rendered
-        .hooks
-        .iter()
-        .map(|hook| format!("---\n{}\n", hook.manifest))
-        .collect();
+    let mut hooks = String::new();
+    for hook in &rendered.hooks {
+        hooks.push_str("---\n");
+        hooks.push_str(&hook.manifest);
+        hooks.push('\n');
+    }
     Ok(match found(stage, namespace, &hooks)?.len() {
         0 => "clean".to_owned(),
         hooks => format!("clean, {hooks} hooks stay"),

@@ -288,32 +288,15 @@ fn ready_condition(object: &Value) -> Result<Readiness, AssessError> {
 mod tests {
     use super::{AssessError, Readiness, Reading, Status, aggregate, assess, assess_as};
     use serde_json::{Value, json};
-    use std::io::Read as _;
 
-    const STATUS: &[u8] = include_bytes!("../tests/vectors/kstatus-status.jsonl.gz");
-    const AGGREGATE: &[u8] = include_bytes!("../tests/vectors/kstatus-aggregate.jsonl.gz");
-    const EXCEPTIONS: &str = include_str!("../tests/vectors/exceptions.txt");
-
-    fn rows(packed: &[u8]) -> Vec<Value> {
-        let mut text = String::new();
-        flate2::read::GzDecoder::new(packed)
-            .read_to_string(&mut text)
-            .expect("vectors");
-        text.lines()
-            .map(|line| serde_json::from_str(line).expect("row"))
-            .collect()
-    }
-
-    fn report(file: &str, id: &str, outcome: Result<(), String>, failures: &mut Vec<String>) {
-        let key = format!("{file}/{id}");
-        let listed = EXCEPTIONS
-            .lines()
-            .any(|line| line.split('\t').next() == Some(&key));
-        match (outcome, listed) {
-            (Ok(()), true) => failures.push(format!("{id}: listed as an exception, but passes")),
-            (Err(why), false) => failures.push(format!("{id}: {why}")),
-            _ => {}
-        }
+    /// Runs a file of vectors.
+    fn meets(name: &str, packed: &[u8], check: impl Fn(&Value) -> Result<(), String>) {
+        let vectors = kubepkg_vectors::Vectors {
+            name,
+            packed,
+            exceptions: include_str!("../tests/vectors/exceptions.txt"),
+        };
+        vectors.run(check);
     }
 
     fn compare(read: &Result<Readiness, AssessError>, expected: &Value) -> Result<(), String> {
@@ -349,28 +332,24 @@ mod tests {
     #[test]
     fn judges_objects_as_kstatus_and_helm_do() {
         let now = jiff::Timestamp::now();
-        let mut failures = Vec::new();
-        let rows = rows(STATUS);
-        assert_eq!(rows.len(), 363);
-        for row in rows {
-            let id = row["id"].as_str().expect("id");
+        let rows = include_bytes!("../tests/vectors/kstatus-status.jsonl.gz");
+        meets("kstatus-status", rows, |row| {
             let mut object = row["object"].clone();
             if let Some(age) = row["creation_age_seconds"].as_i64() {
                 let created = now - jiff::SignedDuration::from_secs(age);
                 object["metadata"]["creationTimestamp"] = json!(created.to_string());
             }
-            let mut outcome = compare(&assess(&object, now), &row["result"]);
+            compare(&assess(&object, now), &row["result"])?;
             for (key, reading) in [
                 ("wait_for_jobs", Reading::ReleaseWithJobs),
                 ("hook", Reading::Hook),
             ] {
-                if !row[key].is_null() && outcome.is_ok() {
-                    outcome = compare(&assess_as(&object, reading, now), &row[key]);
+                if !row[key].is_null() {
+                    compare(&assess_as(&object, reading, now), &row[key])?;
                 }
             }
-            report("kstatus-status", id, outcome, &mut failures);
-        }
-        assert!(failures.is_empty(), "{}", failures.join("\n"));
+            Ok(())
+        });
     }
 
     #[test]
@@ -388,27 +367,17 @@ mod tests {
             .find(|status| *name == status.as_str())
             .expect("status")
         };
-        let mut failures = Vec::new();
-        let rows = rows(AGGREGATE);
-        assert_eq!(rows.len(), 25);
-        for row in rows {
-            let id = row["id"].as_str().expect("id");
-            let statuses: Vec<Status> = row["statuses"]
-                .as_array()
-                .expect("list")
-                .iter()
-                .map(named)
-                .collect();
+        let rows = include_bytes!("../tests/vectors/kstatus-aggregate.jsonl.gz");
+        meets("kstatus-aggregate", rows, |row| {
+            let statuses = row["statuses"].as_array().expect("list");
+            let statuses: Vec<Status> = statuses.iter().map(named).collect();
             for (desired, expected) in row["by_desired"].as_object().expect("map") {
                 let got = aggregate(&statuses, named(&json!(desired)));
-                let outcome = if *expected == got.as_str() {
-                    Ok(())
-                } else {
-                    Err(got.to_string())
-                };
-                report("kstatus-aggregate", id, outcome, &mut failures);
+                if *expected != got.as_str() {
+                    return Err(got.to_string());
+                }
             }
-        }
-        assert!(failures.is_empty(), "{}", failures.join("\n"));
+            Ok(())
+        });
     }
 }

@@ -12,9 +12,11 @@ mod assets;
 mod ci;
 mod crds;
 mod demo;
+mod parity;
 mod run;
 mod suite;
 mod tidy;
+mod vectors;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,6 +65,22 @@ enum Command {
         #[arg(long)]
         clean: bool,
     },
+    /// Renders the charts below folders with kubepkg and with helm, and prints a table by
+    /// repository and what differs; fails when anything does.
+    Parity {
+        /// Folders with charts. Of several, each is a row of the table; of one, each folder in it.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+        /// Prints JSON instead.
+        #[arg(long)]
+        json: bool,
+        /// Charts that are rendered at a time.
+        #[arg(long, default_value_t = 2)]
+        jobs: usize,
+        /// Seconds that one rendering of either may take.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// Writes the CRDs of the default group into the operator's chart.
     Crds {
         /// Fails when they differ, and writes nothing.
@@ -81,6 +99,12 @@ enum Command {
         /// Writes the generated parts (the table of floors in ARCHITECTURE.md) first.
         #[arg(long)]
         write: bool,
+    },
+    /// Runs files of vectors (`.jsonl`, `.jsonl.gz`) of the form of those in the crates' tests, and
+    /// prints a table by group; fails when a case is not met or a file is of no known kind.
+    Vectors {
+        /// The folder, such as one with `helm/chart.jsonl` in it.
+        folder: PathBuf,
     },
 }
 
@@ -107,7 +131,18 @@ fn main() -> ExitCode {
         Command::Crds { check: true } => crds::check(),
         Command::Crds { check: false } => crds::write(),
         Command::CrdsForGroup { group, out } => crds::write_for_group(&group, &out),
+        Command::Parity {
+            folders,
+            json,
+            jobs,
+            seconds,
+        } => {
+            let mut options = vec![format!("--jobs={jobs}"), format!("--seconds={seconds}")];
+            options.extend(json.then(|| "--json".to_owned()));
+            parity::compare(&folders, &options)
+        }
         Command::Tidy { write } => tidy::run(write),
+        Command::Vectors { folder } => vectors::check(&folder),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

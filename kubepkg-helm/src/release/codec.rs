@@ -86,10 +86,6 @@ fn go_gzip_error(error: &std::io::Error) -> String {
 mod tests {
     use super::{RecordLimits, decode, encode};
     use crate::release::gojson::{self, Json};
-    use std::io::Read as _;
-
-    const VECTORS: &[u8] = include_bytes!("../../tests/vectors/release-secret.jsonl.gz");
-    const EXCEPTIONS: &str = include_str!("../../tests/vectors/exceptions.txt");
 
     fn text_of(json: &Json) -> String {
         let mut out = String::new();
@@ -113,30 +109,12 @@ mod tests {
     /// Rows of Helm 4.3.1: payload -> record, and record -> what is stored.
     #[test]
     fn meets_the_vectors_of_helm() {
-        let mut text = String::new();
-        flate2::read::GzDecoder::new(VECTORS)
-            .read_to_string(&mut text)
-            .expect("vectors");
-        let mut failures = Vec::new();
-        let mut count = 0;
-        for line in text.lines() {
-            count += 1;
-            let row: serde_json::Value = serde_json::from_str(line).expect("row");
-            let id = row["id"].as_str().expect("id");
-            let listed = EXCEPTIONS
-                .lines()
-                .any(|line| line.split('\t').next() == Some(&format!("release-secret/{id}")));
-            let outcome = check(&row);
-            match (outcome, listed) {
-                (Ok(()), true) => {
-                    failures.push(format!("{id}: listed as an exception, but passes"));
-                }
-                (Err(why), false) => failures.push(format!("{id}: {why}")),
-                _ => {}
-            }
-        }
-        assert_eq!(count, 79);
-        assert!(failures.is_empty(), "{}", failures.join("\n"));
+        let vectors = kubepkg_vectors::Vectors {
+            name: "release-secret",
+            packed: include_bytes!("../../tests/vectors/release-secret.jsonl.gz"),
+            exceptions: include_str!("../../tests/vectors/exceptions.txt"),
+        };
+        vectors.run(check);
     }
 
     fn check(row: &serde_json::Value) -> Result<(), String> {

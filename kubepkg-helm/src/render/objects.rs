@@ -342,7 +342,19 @@ impl Object for KubeVersionObject {
         ]
     }
 
-    fn text(&self) -> Option<GoString> {
+    fn printed_fields(&self) -> Vec<(&'static str, Value)> {
+        let mut fields = self.fields();
+        fields.insert(
+            1,
+            (
+                "normalizedVersion",
+                Value::string(self.0.normalized.as_str()),
+            ),
+        );
+        fields
+    }
+
+    fn pointer_text(&self) -> Option<GoString> {
         Some(GoString::from(self.0.normalized.as_str()))
     }
 }

@@ -144,19 +144,37 @@ impl Stage {
     ///
     /// It cannot be started.
     pub fn operator(&self, flags: &[&str]) -> Result<Operator, Error> {
-        self.operator_from(&self.programs.path("kubepkg-operator"), flags)
+        self.operator_from(
+            &self.programs.path("kubepkg-operator"),
+            "info,kubepkg=debug",
+            flags,
+        )
     }
 
-    /// The same with the operator in another file, such as one built for release.
+    /// The same with this in its log.
     ///
     /// # Errors
     ///
     /// It cannot be started.
-    pub fn operator_from(&self, program: &Path, flags: &[&str]) -> Result<Operator, Error> {
+    pub fn operator_logging(&self, log: &str, flags: &[&str]) -> Result<Operator, Error> {
+        self.operator_from(&self.programs.path("kubepkg-operator"), log, flags)
+    }
+
+    /// The same with the operator in another file, such as one built for release, and with this in its log.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn operator_from(
+        &self,
+        program: &Path,
+        log: &str,
+        flags: &[&str],
+    ) -> Result<Operator, Error> {
         let mut command = Command::new(program);
         command
             .env("KUBECONFIG", self.plane.identity("operator")?.kubeconfig())
-            .env("RUST_LOG", "info,kubepkg=debug")
+            .env("RUST_LOG", log)
             .args(["--api-group", self.group.as_str()])
             .arg("--cache-dir")
             .arg(self.folder.join("cache"))
@@ -167,10 +185,10 @@ impl Stage {
                 "0",
             ])
             .args(flags);
-        let log = self
+        let file = self
             .folder
             .join(format!("{}.log", self.plane.unique("operator")));
-        Operator::start(&mut command, log)
+        Operator::start(&mut command, file)
     }
 
     /// Serves a chart.

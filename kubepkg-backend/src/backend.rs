@@ -55,6 +55,15 @@ pub trait Backend: Send + Sync {
     /// The state could not be read.
     async fn status(&self, package: &str, placement: &Placement) -> Result<State, BackendError>;
 
+    /// The releases that bear the mark of the package object `uid`, wherever they are, in the order of their placements.
+    ///
+    /// Asked before a package is let go, so that nothing stays behind whose record was lost.
+    ///
+    /// # Errors
+    ///
+    /// They could not be listed.
+    async fn releases(&self, uid: &str) -> Result<Vec<Placement>, BackendError>;
+
     /// Brings the release back to its own revision `to`, or goes on doing so.
     ///
     /// Like [`apply`](Self::apply), on behalf of [`Target::revision`]. What is restored is what the backend recorded.

@@ -10,7 +10,7 @@ use kubepkg_api::{ChartRef, Digest};
 use serde_json::{Map, Value};
 
 /// One component to deliver.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Component {
     /// Which release, for whom.
     pub target: Target,
@@ -31,11 +31,29 @@ pub struct Component {
     pub history: u32,
 }
 
+/// Shows everything but the values, which may hold secrets and must not come into a log.
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Component")
+            .field("target", &self.target)
+            .field("chart", &self.chart)
+            .field("chart_digest", &self.chart_digest)
+            .field("labels", &self.labels)
+            .field("upgrade_crds", &self.upgrade_crds)
+            .field("adopt", &self.adopt)
+            .field("history", &self.history)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Which release is meant, and on whose behalf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The package it belongs to; also the owner that a release is marked with.
     pub package: String,
+    /// The identity of the package object. One of the same name that was made anew counts its revisions from 1 again, so
+    /// that [`revision`](Self::revision) identifies an operation only together with it.
+    pub uid: String,
     /// The component's name within the package.
     pub component: String,
     /// Where the release lives.

@@ -18,6 +18,7 @@ mod next;
 mod outcome;
 mod running;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -345,6 +346,19 @@ impl Backend for HelmBackend {
                 .collect(),
             message,
         })
+    }
+
+    async fn releases(&self, uid: &str) -> Result<Vec<Placement>, BackendError> {
+        let marked = self.helm.list_labelled("", marks::UID_LABEL, uid).await;
+        let marked = marked.map_err(|error| outcome::unlisted(uid, &error))?;
+        let placements: BTreeSet<Placement> = marked
+            .into_iter()
+            .map(|head| Placement {
+                namespace: head.namespace,
+                release: head.name,
+            })
+            .collect();
+        Ok(placements.into_iter().collect())
     }
 
     async fn rollback(&self, target: &Target, to: u64) -> Result<Outcome, BackendError> {

@@ -62,7 +62,11 @@ pub(crate) fn judge(goal: &Goal, package: Option<&Package>) -> State {
     match (goal, package) {
         (Goal::Gone { uid }, Some(package)) if package.metadata.uid == *uid => {
             State::Waiting(match ready(package) {
-                Some(condition) if package.metadata.deletion_timestamp.is_some() => {
+                // Deleting raises the generation: what was said before it is about something else.
+                Some(condition)
+                    if package.metadata.deletion_timestamp.is_some()
+                        && condition.observed_generation == package.metadata.generation =>
+                {
                     format!("being removed: {}", one_line(&condition.message))
                 }
                 _ => "being removed".to_owned(),
@@ -375,6 +379,21 @@ mod tests {
         assert_eq!(
             judge(&goal, Some(&package)),
             State::Waiting("being removed".into())
+        );
+        // Deleting raised the generation from 1 to 2.
+        let mut deleted = self::package(2, "", condition("False", "UpgradeFailed", 1));
+        deleted.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-01-02T03:04:05Z")).unwrap();
+        assert_eq!(
+            judge(&goal, Some(&deleted)),
+            State::Waiting("being removed".into())
+        );
+        deleted = self::package(2, "", condition("False", "Progressing", 2));
+        deleted.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-01-02T03:04:05Z")).unwrap();
+        assert_eq!(
+            judge(&goal, Some(&deleted)),
+            State::Waiting("being removed: m".into())
         );
         package.metadata.uid = Some("other".into());
         assert_eq!(

@@ -23,13 +23,13 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, PartialObjectMeta};
-use kube::runtime::controller::{Action as Requeue, Config, Controller};
+use kube::runtime::controller::{self, Action as Requeue, Config, Controller};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, reflector};
 use kube::runtime::{Predicate, PredicateConfig, WatchStreamExt, predicates, watcher};
 use kube::{Client, Resource, ResourceExt};
-use kubepkg_api::{ApiGroup, Package, PackageRevision, PackageSource, chain};
+use kubepkg_api::{ApiGroup, Package, PackageReason, PackageRevision, PackageSource, chain};
 use kubepkg_backend::Backend;
 
 pub use decide::{Action, Decision, decide};
@@ -57,7 +57,7 @@ pub trait Telemetry: Send + Sync {
         let _ = (package, revision);
     }
 
-    /// A package's status was written.
+    /// A package's status was written, or found to be right as it is.
     fn package(&self, package: &Package) {
         let _ = package;
     }
@@ -139,6 +139,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the API server understood and said no: permissions, quotas, admission.
+    fn is_refusal(&self) -> bool {
+        let Self::Api { source, .. } = self else {
+            return false;
+        };
+        matches!(&**source, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422))
+    }
+
     fn api(doing: &'static str, kind: &'static str, name: &str, source: kube::Error) -> Self {
         Self::Api {
             doing,
@@ -233,7 +241,15 @@ pub async fn reconcile(ctx: &Context, name: &str) -> Result<Option<Duration>, Er
                 ctx.telemetry.removed(name);
                 return Ok(None);
             }
-            Decision::Act(action) => act::act(ctx, &mut o, action).await?,
+            Decision::Act(action) => {
+                if let Err(error) = act::act(ctx, &mut o, action).await {
+                    if error.is_refusal() {
+                        // Nobody would see it otherwise; that the status can't be written either is the lesser error.
+                        let _ = act::write_status(ctx, &mut o, &refused(&error)).await;
+                    }
+                    return Err(error);
+                }
+            }
             Decision::Settle(settled) => {
                 let being_removed_by_others = o.package.metadata.deletion_timestamp.is_some()
                     && o.package
@@ -250,6 +266,19 @@ pub async fn reconcile(ctx: &Context, name: &str) -> Result<Option<Duration>, Er
     Err(Error::Restless {
         package: name.to_owned(),
     })
+}
+
+/// What is said of a package whose records the API server refuses.
+fn refused(error: &Error) -> Report {
+    Report {
+        reason: PackageReason::Progressing,
+        message: format!(
+            "the API server refuses what the operator has to record: {}",
+            chain(error)
+        ),
+        next: Next::Operator,
+        retry: None,
+    }
 }
 
 /// Runs the controller until `shutdown` resolves; passes under way are finished first.
@@ -289,7 +318,13 @@ pub async fn run(
         .with_config(Config::default().concurrency(workers))
         .graceful_shutdown_on(shutdown)
         .run(one_pass, |_, _, _| Requeue::requeue(AFTER_ERROR), ctx)
-        .for_each(|_| futures::future::ready(()))
+        .for_each(|done| {
+            // A pass that failed has said so itself; a watch that broke has not.
+            if let Err(error @ controller::Error::QueueError(_)) = done {
+                tracing::warn!(error = %chain(&error), "watching packages and their sources");
+            }
+            futures::future::ready(())
+        })
         .await;
 }
 

@@ -176,6 +176,23 @@ impl Helm {
         Ok(newest)
     }
 
+    /// The records, of all releases of a namespace (of all namespaces when it is empty), that bear a label with this
+    /// value; without payloads. None bears a value that is no value of a label.
+    ///
+    /// # Errors
+    /// When records can't be listed.
+    pub async fn list_labelled(
+        &self,
+        namespace: &str,
+        label: &str,
+        value: &str,
+    ) -> Result<Vec<RecordHead>, OperationError> {
+        Ok(self
+            .storage()
+            .list_labelled(namespace, label, value)
+            .await?)
+    }
+
     /// One revision with everything that is recorded; the newest when `revision` is none.
     ///
     /// # Errors

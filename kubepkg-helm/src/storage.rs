@@ -93,6 +93,17 @@ pub trait Storage: Send + Sync {
     async fn list(&self, namespace: &str, name: &str) -> Result<Vec<RecordHead>, StorageError>;
     /// The records of all releases in a namespace, or in all when it is empty, without payloads.
     async fn list_all(&self, namespace: &str) -> Result<Vec<RecordHead>, StorageError>;
+    /// Those of them that bear a label with this value.
+    async fn list_labelled(
+        &self,
+        namespace: &str,
+        label: &str,
+        value: &str,
+    ) -> Result<Vec<RecordHead>, StorageError> {
+        let mut heads = self.list_all(namespace).await?;
+        heads.retain(|head| head.labels.get(label).is_some_and(|found| found == value));
+        Ok(heads)
+    }
     /// One record; `None` when there is none.
     async fn get(
         &self,
@@ -271,6 +282,21 @@ impl Storage for Secrets {
 
     async fn list_all(&self, namespace: &str) -> Result<Vec<RecordHead>, StorageError> {
         self.heads(namespace, "owner=helm").await
+    }
+
+    async fn list_labelled(
+        &self,
+        namespace: &str,
+        label: &str,
+        value: &str,
+    ) -> Result<Vec<RecordHead>, StorageError> {
+        // What is no value of a label must not become part of a selector.
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        if value.is_empty() || value.len() > 63 || !value.bytes().all(plain) {
+            return Ok(Vec::new());
+        }
+        self.heads(namespace, &format!("owner=helm,{label}={value}"))
+            .await
     }
 
     async fn get(

@@ -13,7 +13,8 @@ use crate::run::run;
 #[derive(Debug, Parser)]
 #[command(
     about = "Installs, upgrades, rolls back and removes packages",
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    args_override_self = true
 )]
 struct Command {
     #[command(flatten)]

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kube::Client;
+use kube::api::{Api, ListParams, PartialObjectMeta};
+use kube::{Client, Resource};
+use kubepkg_api::{ApiGroup, Package, PackageRevision, PackageSource, chain};
 use kubepkg_controller::package::{self, Context, Settings, Telemetry};
 use tokio::sync::watch;
 
@@ -186,24 +188,41 @@ async fn publish(options: &Options, pages: &Pages) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Waits until the API server serves the kinds.
+/// Waits until the API server serves the kinds and lets this operator read them.
 async fn served(client: &Client, options: &Options) {
-    let api_version = options.flags.api_group.api_version();
+    let group = &options.flags.api_group;
+    let mut told = String::new();
     loop {
-        match client.list_api_group_resources(&api_version).await {
-            Ok(list) if !list.resources.is_empty() => return,
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            Err(error) => tracing::warn!(%error, "the API server cannot be asked what it serves"),
+        let why = match readable(client, group).await {
+            Ok(()) => return,
+            Err(kube::Error::Api(status)) if status.is_not_found() => format!(
+                "the cluster does not serve {}; install the kinds: {} crds --api-group {group} | kubectl apply --server-side -f -",
+                group.api_version(),
+                options.name,
+            ),
+            Err(error) => format!("the kinds cannot be read: {}", chain(&error)),
+        };
+        if why != told {
+            tracing::warn!("not working yet: {why}");
+            told = why;
         }
-        tracing::warn!(
-            %api_version,
-            "the cluster does not serve the kinds; install them: {} crds --api-group {} | kubectl apply --server-side -f -",
-            options.name,
-            options.flags.api_group,
-        );
         tokio::time::sleep(UNTIL_SERVED).await;
     }
+}
+
+/// Reads one object of each kind that the controllers watch or list.
+async fn readable(client: &Client, group: &ApiGroup) -> Result<(), kube::Error> {
+    async fn one<K>(client: &Client, group: &ApiGroup) -> Result<(), kube::Error>
+    where
+        K: Resource<DynamicType = ApiGroup> + Clone + std::fmt::Debug,
+    {
+        let api = Api::<PartialObjectMeta<K>>::all_with(client.clone(), group);
+        let one = ListParams::default().limit(1);
+        api.list(&one).await.map(drop)
+    }
+    one::<Package>(client, group).await?;
+    one::<PackageSource>(client, group).await?;
+    one::<PackageRevision>(client, group).await
 }
 
 /// The name of this replica: its Pod's where there is one, and something no other process has.

@@ -10,6 +10,7 @@
 mod bad_input;
 mod crash;
 mod distribution;
+mod faults;
 mod leader;
 mod life;
 mod peers;

@@ -1,7 +1,8 @@
 //! The labels of a release record that tell whose it is and what it was made for.
 //!
-//! `kubepkg.dev/package` names the package (reference §1.8), `kubepkg.dev/revision` the revision of the package. Helm
-//! shows and keeps them; a record without the first one was made by somebody else.
+//! `kubepkg.dev/package` names the package (reference §1.8), `kubepkg.dev/revision` the revision of the package,
+//! `kubepkg.dev/package-uid` the object whose revision that is: a package that was made anew under an old name begins at
+//! revision 1 again. Helm shows and keeps them; a record without the first one was made by somebody else.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,8 @@ use crate::Target;
 
 /// The label with the revision of the package that a record was made for.
 pub(super) const REVISION_LABEL: &str = "kubepkg.dev/revision";
+/// The label with the identity of the package object.
+pub(super) const UID_LABEL: &str = "kubepkg.dev/package-uid";
 /// The value that takes a label off the next record.
 const REMOVE: &str = "null";
 /// The part after the slash of `<group>/privileged`, the one label that a component may stop to have.
@@ -33,6 +36,12 @@ pub(super) fn package_revision(head: &RecordHead) -> Option<u64> {
     head.labels.get(REVISION_LABEL)?.parse().ok()
 }
 
+/// Whether a record was made for this revision of this package object.
+pub(super) fn is_for(head: &RecordHead, target: &Target) -> bool {
+    package_revision(head) == Some(target.revision)
+        && head.labels.get(UID_LABEL) == Some(&target.uid)
+}
+
 /// The labels of a new record: the owner's marks and the component's own. Others that the last record has stay, as
 /// Helm does it, but for the mark of a privileged namespace.
 pub(super) fn labels(
@@ -43,6 +52,7 @@ pub(super) fn labels(
     let mut labels = own.clone();
     labels.insert(keys::PACKAGE_LABEL.to_owned(), target.package.clone());
     labels.insert(REVISION_LABEL.to_owned(), target.revision.to_string());
+    labels.insert(UID_LABEL.to_owned(), target.uid.clone());
     for key in last.iter().flat_map(|head| head.labels.keys()) {
         let privileged = key
             .rsplit_once('/')

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kubepkg_helm::{OperationKind, RecordHead, ReleaseStatus};
 
-use super::marks::package_revision;
+use super::marks::is_for;
 use crate::{Component, Target};
 
 /// How long until a release that another process works on is looked at again, at most.
@@ -94,7 +94,7 @@ pub(super) fn next(heads: &[RecordHead], intent: &Intent<'_>, now: Timestamp) ->
             _ => Next::Begin,
         };
     }
-    let for_us = package_revision(last) == Some(target.revision);
+    let for_us = is_for(last, target);
     if last.status.is_pending() {
         return match under_way {
             Some(kind) if for_us && intent.is(kind) => Next::Resume,
@@ -170,6 +170,7 @@ mod tests {
     fn target() -> Target {
         Target {
             package: "web".into(),
+            uid: "1-2-3".into(),
             component: "server".into(),
             placement: Placement {
                 namespace: "demo".into(),
@@ -206,6 +207,10 @@ mod tests {
             status,
             labels: BTreeMap::from([
                 (keys::PACKAGE_LABEL.to_owned(), "web".to_owned()),
+                (
+                    super::super::marks::UID_LABEL.to_owned(),
+                    "1-2-3".to_owned(),
+                ),
                 (
                     super::super::marks::REVISION_LABEL.to_owned(),
                     made_for.to_string(),
@@ -260,6 +265,23 @@ mod tests {
         assert_eq!(apply(&failed), Next::FailedBefore { revision: 4 });
         for status in [ReleaseStatus::Deployed, ReleaseStatus::Failed] {
             assert_eq!(apply(&[head(4, status, 6, 9)]), Next::Begin);
+        }
+    }
+
+    /// A Package that was deleted without being taken apart and made anew counts from 1 again, and an adopted release may
+    /// bear the number of another package's revision.
+    #[test]
+    fn the_same_number_of_another_package_object_is_another_revision() {
+        for status in [ReleaseStatus::Deployed, ReleaseStatus::Failed] {
+            for uid in [Some("9-9-9"), None] {
+                let mut other = head(4, status.clone(), 7, 9);
+                other.labels.remove(super::super::marks::UID_LABEL);
+                if let Some(uid) = uid {
+                    let label = super::super::marks::UID_LABEL.to_owned();
+                    other.labels.insert(label, uid.to_owned());
+                }
+                assert_eq!(apply(&[other]), Next::Begin);
+            }
         }
     }
 

@@ -138,6 +138,17 @@ pub(super) fn problem(placement: &Placement, error: OperationError) -> BackendEr
     }
 }
 
+/// The releases of a package that could not be listed.
+pub(super) fn unlisted(uid: &str, error: &OperationError) -> BackendError {
+    let what = format!("listing the releases of the package with uid {uid}");
+    let message = one_line(&chain(error));
+    if error.is_transient() {
+        BackendError::Unavailable { what, message }
+    } else {
+        BackendError::Refused { what, message }
+    }
+}
+
 /// Something that passes.
 pub(super) fn unavailable(what: String, message: String) -> BackendError {
     BackendError::Unavailable { what, message }

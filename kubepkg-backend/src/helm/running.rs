@@ -15,8 +15,8 @@ use crate::{Outcome, Placement};
 /// An operation and what it is for.
 pub(super) struct Running {
     pub(super) operation: Operation,
-    /// The package revision; none for a removal that stands before what was asked for.
-    made_for: Option<u64>,
+    /// The package object and its revision; none for a removal that stands before what was asked for.
+    made_for: Option<(String, u64)>,
     /// How often it had to wait.
     waits: u32,
 }
@@ -28,7 +28,7 @@ impl Running {
     pub(super) fn new(operation: Operation, intent: &Intent<'_>) -> Self {
         Self {
             operation,
-            made_for: Some(intent.target().revision),
+            made_for: Some((intent.target().uid.clone(), intent.target().revision)),
             waits: 0,
         }
     }
@@ -60,7 +60,10 @@ impl Running {
     pub(super) fn is_for(&self, intent: &Intent<'_>) -> bool {
         let kind = self.operation.kind();
         intent.is(kind)
-            && (kind == OperationKind::Uninstall || self.made_for == Some(intent.target().revision))
+            && (kind == OperationKind::Uninstall
+                || self.made_for.as_ref().is_some_and(|(uid, revision)| {
+                    *uid == intent.target().uid && *revision == intent.target().revision
+                }))
     }
 }
 

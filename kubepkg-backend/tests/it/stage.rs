@@ -62,6 +62,7 @@ impl Stage {
     pub(crate) fn target(&self, revision: u64) -> Target {
         Target {
             package: "shop".into(),
+            uid: format!("{}-uid", self.namespace),
             component: "web".into(),
             placement: Placement {
                 namespace: self.namespace.clone(),

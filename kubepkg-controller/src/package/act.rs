@@ -129,6 +129,8 @@ pub(super) async fn write_status(
 ) -> Result<(), Error> {
     let wanted = status(o, report);
     if o.package.status.as_ref() == Some(&wanted) {
+        // An operator that was just started has not told anybody yet.
+        ctx.telemetry.package(&o.package);
         return Ok(());
     }
     let name = o.package.name_any();

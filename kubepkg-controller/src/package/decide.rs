@@ -147,7 +147,7 @@ pub fn decide(o: &Observed) -> Decision {
         Phase::Failed | Phase::RolledBack => restore::after_failure(o, revision, &desired),
         Phase::Applied => match revision.restored_from {
             Some(_) if !revision.requested => retry::after_rollback(o, revision, &desired),
-            Some(_) | None => observe::at_rest(o, revision),
+            Some(_) | None => observe::at_rest(o, revision, &desired),
         },
         // The newest revision is never superseded by the operator; somebody edited it. Record what is wanted anew.
         Phase::Superseded => apply::record(o, &desired, 1),

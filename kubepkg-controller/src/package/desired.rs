@@ -388,6 +388,7 @@ pub(super) fn target(
 ) -> Target {
     Target {
         package: package.metadata.name.clone().unwrap_or_default(),
+        uid: package.metadata.uid.clone().unwrap_or_default(),
         component: component.to_owned(),
         placement: placement.clone(),
         revision,
@@ -397,7 +398,7 @@ pub(super) fn target(
 }
 
 /// How long each component may take.
-fn timeout(package: &Package) -> Duration {
+pub(super) fn timeout(package: &Package) -> Duration {
     package
         .spec
         .upgrade_timeout()

@@ -54,6 +54,7 @@ pub(super) async fn observe(ctx: &Context, name: &str) -> Result<Option<Observed
         revisions,
         charts: BTreeMap::new(),
         releases: BTreeMap::new(),
+        marked: None,
         outcomes: BTreeMap::new(),
         settings: ctx.settings.clone(),
     }))
@@ -91,6 +92,10 @@ pub(super) async fn answer(ctx: &Context, o: &mut Observed, question: Question) 
                     .map_err(|e| problem(&e));
                 o.releases.insert(placement, state);
             }
+        }
+        Question::Marked => {
+            let uid = o.package.uid().unwrap_or_default();
+            o.marked = Some(ctx.backend.releases(&uid).await.map_err(|e| problem(&e)));
         }
     }
 }

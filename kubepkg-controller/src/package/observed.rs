@@ -28,6 +28,8 @@ pub struct Observed {
     pub charts: BTreeMap<String, Result<Digest, Problem>>,
     /// What the backend said of releases.
     pub releases: BTreeMap<Placement, Result<State, Problem>>,
+    /// The releases that bear the package's mark, when somebody asked.
+    pub marked: Option<Result<Vec<Placement>, Problem>>,
     /// What backend calls made in this pass came to, until the answer has been written down.
     pub outcomes: BTreeMap<Placement, Result<Outcome, Problem>>,
     /// How the operator was set up.
@@ -96,12 +98,29 @@ pub enum Question {
     Charts(Vec<ChartSource>),
     /// How these releases stand.
     Releases(Vec<Placement>),
+    /// Which releases bear the package's mark, on record or not.
+    Marked,
 }
 
 impl Observed {
     /// The newest revision.
     pub fn latest(&self) -> Option<&Revision> {
         self.revisions.last()
+    }
+
+    /// The number of the next revision: above every one that was ever recorded, as far as is known. Records that somebody
+    /// removed are remembered by the Package's status; their numbers are not given again, because releases bear them.
+    pub fn next_number(&self) -> u64 {
+        let remembered = self.package.status.iter().flat_map(|status| {
+            let history = status.history.iter().map(|entry| entry.revision);
+            history.chain([status.current_revision])
+        });
+        remembered
+            .filter_map(|number| u64::try_from(number).ok())
+            .chain(self.latest().map(|r| r.number))
+            .max()
+            .unwrap_or_default()
+            .saturating_add(1)
     }
 
     /// The newest revision that was applied successfully, among those older than `before`.

@@ -109,7 +109,7 @@ impl World {
         meta.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now));
     }
 
-    fn observe(&self, package: &Package) -> Observed {
+    pub(super) fn observe(&self, package: &Package) -> Observed {
         Observed {
             now: self.now,
             package: package.clone(),
@@ -117,6 +117,7 @@ impl World {
             revisions: self.revisions.clone(),
             charts: BTreeMap::new(),
             releases: BTreeMap::new(),
+            marked: None,
             outcomes: BTreeMap::new(),
             settings: Settings::new(Capabilities {
                 rollback: true,
@@ -216,6 +217,7 @@ impl World {
                     o.releases.insert(placement, Ok(state));
                 }
             }
+            Question::Marked => o.marked = Some(Ok(self.releases.keys().cloned().collect())),
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) fn record(o: &Observed, desired: &Desired, attempt: u32) -> Decision 
         }
     }
     Decision::Act(Action::Record(NewRevision {
-        number: o.latest().map_or(1, |r| r.number.saturating_add(1)),
+        number: o.next_number(),
         version: desired.version.clone(),
         variant: desired.variant.clone(),
         rollback_safe: desired.rollback_safe,
@@ -56,15 +56,23 @@ pub(super) fn anew(o: &Observed, newest: &Revision, desired: &Desired) -> Decisi
         Decision::Act(Action::Record(new))
             if newest.phase == Phase::Applied
                 && newest.restored_from.is_none()
-                && newest.is_same_state(new) =>
-        {
-            Decision::Act(Action::Restamp {
-                revision: newest.number,
-                desired_digest: desired.digest.clone(),
-            })
-        }
-        _ => next,
+                && newest.is_same_state(new) => {}
+        _ => return next,
     }
+    // Only what is there needs no new revision: one that was asked for again mends what somebody broke.
+    if let Some(question) = o.unasked(newest.components.iter().map(|c| &c.placement)) {
+        return Decision::Ask(question);
+    }
+    let broken = newest.components.iter().any(|c| {
+        matches!(o.releases.get(&c.placement), Some(Ok(state)) if matches!(state.phase, ReleasePhase::Absent | ReleasePhase::Failed))
+    });
+    if broken {
+        return next;
+    }
+    Decision::Act(Action::Restamp {
+        revision: newest.number,
+        desired_digest: desired.digest.clone(),
+    })
 }
 
 /// A chart cannot be had, so nothing is changed. Whether looking again helps decides how soon that is done.

@@ -1,12 +1,15 @@
 //! Taking a deleted package apart.
 //!
 //! Every release that any retained revision had is removed, newest revision and last component first, each once; what
-//! belongs to somebody else is left alone. Only when nothing is left does the finalizer go. Reference §4.11.
+//! belongs to somebody else is left alone. Records may have been lost: somebody deleted them, or the garbage collector did,
+//! which takes them first when a Package is deleted with foreground propagation. So the releases that bear the package's
+//! mark are asked for too. Only when nothing is left does the finalizer go. Reference §4.11.
 
+use kubepkg_api::PackageReason;
 use kubepkg_backend::Placement;
 
-use super::super::observed::Observed;
-use super::{Action, Decision, apply, has_finalizer};
+use super::super::observed::{Observed, Question};
+use super::{Action, Decision, apply, has_finalizer, retry};
 use crate::package::report::Settled;
 
 /// The next step of taking the package apart.
@@ -26,7 +29,34 @@ pub(super) fn decide(o: &Observed) -> Decision {
             return decision;
         }
     }
-    Decision::Act(Action::RemoveFinalizer)
+    leftovers(o, &releases).unwrap_or(Decision::Act(Action::RemoveFinalizer))
+}
+
+/// The next step of removing what bears the package's mark and is on no record; `None` when there is nothing.
+fn leftovers(o: &Observed, known: &[(String, Placement, u64)]) -> Option<Decision> {
+    let marked = match &o.marked {
+        None => return Some(Decision::Ask(Question::Marked)),
+        Some(Ok(marked)) => marked,
+        Some(Err(problem)) if problem.transient => {
+            return Some(Decision::Settle(Settled::progressing(
+                format!("removal: {}", problem.message),
+                retry::growing(o, PackageReason::Progressing),
+            )));
+        }
+        // An operator that may not look everywhere removes what is on record.
+        Some(Err(_)) => return None,
+    };
+    let newest = o.latest().map_or(0, |r| r.number);
+    let unknown: Vec<&Placement> = marked
+        .iter()
+        .filter(|marked| !known.iter().any(|(_, placement, _)| placement == *marked))
+        .collect();
+    if let Some(question) = o.unasked(unknown.iter().copied()) {
+        return Some(Decision::Ask(question));
+    }
+    unknown
+        .into_iter()
+        .find_map(|at| apply::remove(o, &at.release, at, newest, "removal"))
 }
 
 fn releases(o: &Observed) -> Vec<(String, Placement, u64)> {

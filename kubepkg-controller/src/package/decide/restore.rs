@@ -91,6 +91,9 @@ pub(super) fn reachable(o: &Observed, good: &Revision) -> Reachable {
             ));
         };
         match o.releases.get(&component.placement) {
+            Some(Ok(state)) if state.phase == ReleasePhase::Foreign => {
+                return Reachable::No(state.message.clone());
+            }
             Some(Ok(state))
                 if state.is_ready_at(recorded) || state.restorable.contains(&recorded) => {}
             Some(Ok(_)) => {
@@ -120,7 +123,7 @@ pub(super) fn restoring(
     requested: bool,
 ) -> NewRevision {
     NewRevision {
-        number: o.latest().map_or(1, |r| r.number.saturating_add(1)),
+        number: o.next_number(),
         version: good.version.clone(),
         variant: good.variant.clone(),
         rollback_safe: good.rollback_safe,

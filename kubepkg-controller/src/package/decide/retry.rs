@@ -20,6 +20,10 @@ const SHORTEST: Duration = Duration::from_secs(2);
 /// The longest wait after such an error.
 const LONGEST: Duration = Duration::from_mins(5);
 
+/// The longest wait after such an error in the middle of an operation, which has lasted for a while already (reference
+/// §4.2).
+const LONGEST_UNDER_WAY: Duration = Duration::from_secs(15);
+
 /// What to do about a revision that failed and stays that way.
 pub(super) fn after_failure(
     o: &Observed,
@@ -113,5 +117,11 @@ pub(super) fn growing(o: &Observed, reason: PackageReason) -> Duration {
             Duration::try_from(o.now.duration_since(ready.last_transition_time.0)).ok()
         })
         .unwrap_or(SHORTEST)
-        .clamp(SHORTEST, LONGEST)
+        .clamp(
+            SHORTEST,
+            match reason {
+                PackageReason::Progressing => LONGEST_UNDER_WAY,
+                _ => LONGEST,
+            },
+        )
 }

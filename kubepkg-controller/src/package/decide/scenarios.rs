@@ -581,6 +581,100 @@ fn every_gate_has_its_own_reason_and_says_what_to_do() {
     }
 }
 
+/// The failed revision is the only record of the release that it brought.
+#[test]
+fn pruning_keeps_the_record_of_what_is_yet_to_be_removed() {
+    for safe in [true, false] {
+        let mut world = installed("1.0.0");
+        world.package().spec =
+            serde_json::from_value(json!({ "revisionHistoryLimit": 1 })).unwrap();
+        world.settle();
+        world.broken.insert("bad".to_owned(), false);
+        world.source(
+            "1.1.0",
+            &[("a", "1.0.0"), ("c", "1.0.0"), ("b", "bad")],
+            safe,
+        );
+        world.settle();
+        world.source("1.2.0", &[("a", "1.0.0"), ("b", "1.0.0")], safe);
+        world.settle();
+        assert_eq!(world.running(), ["a 1.0.0", "b 1.0.0"], "safe: {safe}");
+        world.settle();
+        assert_eq!(world.revisions.len(), 1, "{:?}", world.history());
+    }
+}
+
+#[test]
+fn installs_again_what_somebody_removed() {
+    let mut world = installed("1.0.0");
+    world
+        .releases
+        .retain(|placement, _| placement.release != "b");
+    assert_eq!(
+        world.settle().report.reason,
+        PackageReason::ReconciliationSucceeded
+    );
+    assert_eq!(world.log, ["apply b 1.0.0"]);
+    assert_eq!(world.history(), ["1 1.0.0 Superseded", "2 1.0.0 Applied"]);
+}
+
+#[test]
+fn mends_what_somebody_broke_when_asked_or_when_it_has_lasted_too_long() {
+    let broken = || {
+        let mut world = installed("1.0.0");
+        for (placement, entries) in &mut world.releases {
+            entries[0].failed = placement.release == "b";
+        }
+        let settled = world.pass(None).unwrap();
+        assert_eq!(settled.report.reason, PackageReason::Progressing);
+        world.pass(None).unwrap();
+        assert!(world.log.is_empty());
+        world
+    };
+    let mut asked = broken();
+    asked.annotate(keys::RETRY, "now");
+    asked.settle();
+    assert_eq!(asked.log, ["apply b 1.0.0"]);
+    let mut lasting = broken();
+    lasting.advance(Duration::from_mins(10));
+    lasting.settle();
+    assert_eq!(lasting.log, ["apply b 1.0.0"]);
+}
+
+/// Releases bear the numbers of the revisions they were made for.
+#[test]
+fn a_number_is_not_given_twice_when_records_are_deleted_by_hand() {
+    let mut world = installed("1.0.0");
+    upgrade(&mut world, "1.1.0", true);
+    world.settle();
+    world.revisions.clear();
+    upgrade(&mut world, "1.2.0", true);
+    world.settle();
+    assert_eq!(world.history(), ["3 1.2.0 Applied"]);
+    assert_eq!(world.running(), ["a 1.2.0", "b 1.2.0"]);
+}
+
+/// Foreground deletion has the garbage collector delete the revisions before the Package.
+#[test]
+fn removes_what_bears_its_mark_though_the_records_are_gone() {
+    let mut world = installed("1.0.0");
+    world.revisions.clear();
+    world.delete();
+    world.pass(None);
+    assert!(world.package.is_none() && world.releases.is_empty());
+}
+
+#[test]
+fn does_not_wait_long_after_a_passing_error_in_the_middle_of_a_long_wait() {
+    let mut world = World::new("1.0.0");
+    world.looks = 1000;
+    world.pass(None);
+    world.advance(Duration::from_mins(4));
+    let o = world.observe(world.package.as_ref().unwrap());
+    let wait = super::retry::growing(&o, PackageReason::Progressing);
+    assert_eq!(wait, Duration::from_secs(15));
+}
+
 /// House rule "crash anywhere": whatever was done last before the operator died, the next one comes to the same end.
 #[test]
 fn comes_to_the_same_end_wherever_it_was_killed() {

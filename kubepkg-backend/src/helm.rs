@@ -24,7 +24,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kubepkg_api::Digest;
 use kubepkg_helm::{
-    ChartLimits, Clock, Helm, HelmOptions, Operation, RecordHead, ReleaseStatus, SystemClock,
+    ChartLimits, Clock, Helm, HelmOptions, HookEvent, HookPhase, Operation, RecordHead,
+    ReleaseStatus, SystemClock,
 };
 use kubepkg_source::Charts;
 
@@ -189,12 +190,11 @@ impl HelmBackend {
                 }
                 self.clear_away(target, running).await
             }
-            Next::Purge => {
-                let operation = self.begin_removal(target).await?;
-                *running = Some(Running::removal(operation));
-                self.clear_away(target, running).await
-            }
+            Next::Purge => self.purge(target, running).await,
             Next::Begin => {
+                if matches!(intent, Intent::Apply(_)) && self.owes_install_hooks(heads).await? {
+                    return self.purge(target, running).await;
+                }
                 let operation = match self.begin(intent, heads).await? {
                     Begun::Operation(operation) => *operation,
                     Begun::Settled(outcome) => return Ok(Some(outcome)),
@@ -203,6 +203,42 @@ impl HelmBackend {
                 self.advance(target, running).await.map(Some)
             }
         }
+    }
+
+    /// Removes what is left of a release before it is installed.
+    async fn purge(
+        &self,
+        target: &Target,
+        running: &mut Option<Running>,
+    ) -> Result<Option<Outcome>, BackendError> {
+        let operation = self.begin_removal(target).await?;
+        *running = Some(Running::removal(operation));
+        self.clear_away(target, running).await
+    }
+
+    /// Whether a release was never installed because its install hooks did not succeed. An upgrade, which is how Helm
+    /// tries again, would not run them.
+    async fn owes_install_hooks(&self, heads: &[RecordHead]) -> Result<bool, BackendError> {
+        let Some(last) = heads
+            .last()
+            .filter(|_| heads.iter().all(|h| h.status == ReleaseStatus::Failed))
+        else {
+            return Ok(false);
+        };
+        let placement = Placement {
+            namespace: last.namespace.clone(),
+            release: last.name.clone(),
+        };
+        let recorded = self
+            .helm
+            .get(&last.namespace, &last.name, Some(last.revision))
+            .await
+            .map_err(|error| problem(&placement, error))?;
+        Ok(recorded.hooks.iter().any(|hook| {
+            let installs =
+                |event| matches!(event, &HookEvent::PreInstall | &HookEvent::PostInstall);
+            hook.events.iter().any(installs) && hook.last_run.phase != HookPhase::Succeeded
+        }))
     }
 
     /// Ends a removal that stands before what was asked for; `None` when it is done.

@@ -3,6 +3,7 @@
 //! A file may hold several documents; each must be a PackageSource of the group that is used, in any version it
 //! is served in. The server checks the rest when the document is applied.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use kubepkg_api::{ApiGroup, DEPRECATED_VERSIONS, VERSION};
@@ -58,11 +59,25 @@ pub(crate) fn read(paths: &[PathBuf], group: &ApiGroup) -> Result<Vec<SourceFile
     Ok(sources)
 }
 
+/// What a file holds; `-` is the standard input, as `kubectl` has it.
 fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    if std::fs::metadata(path)?.len() > MAX_FILE {
-        return Err(std::io::Error::other("larger than 16 MiB"));
+    if path == Path::new("-") {
+        return limited(std::io::stdin().lock(), MAX_FILE);
     }
-    std::fs::read(path)
+    limited(std::fs::File::open(path)?, MAX_FILE)
+}
+
+/// Everything there is to read, if it is not more than `limit` bytes.
+fn limited(input: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(limit + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
+        return Err(std::io::Error::other(format!(
+            "larger than {} MiB",
+            limit >> 20
+        )));
+    }
+    Ok(bytes)
 }
 
 fn parse(path: &Path, bytes: &[u8], group: &ApiGroup) -> Result<Vec<SourceFile>, CliError> {
@@ -128,6 +143,12 @@ mod tests {
         parse(Path::new("x.yaml"), text.as_bytes(), &ApiGroup::default())
             .map(|sources| sources.into_iter().map(|source| source.name).collect())
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn refuses_what_is_larger_than_the_limit_wherever_it_comes_from() {
+        assert_eq!(limited(&b"abcd"[..], 4).unwrap(), b"abcd");
+        assert!(limited(&b"abcde"[..], 4).is_err());
     }
 
     #[test]

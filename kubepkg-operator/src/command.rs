@@ -1,6 +1,6 @@
 //! The command line of an operator: run, or print the CRDs.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -93,8 +93,11 @@ fn work(options: &Options) -> Result<(), Failure> {
 /// The log goes to standard error; `RUST_LOG` chooses what is in it.
 fn log(json: bool) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let colours = std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let to = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(colours)
         .with_writer(std::io::stderr);
     if json {
         to.json().init();

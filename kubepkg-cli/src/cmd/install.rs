@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Packages, each with a constraint if wanted: `cert-manager@~1.16`
     #[arg(value_name = "PACKAGE[@CONSTRAINT]")]
     packages: Vec<Request>,
-    /// Files with PackageSources to apply first; without packages, all packages in them are installed
+    /// Files with PackageSources to apply first, `-` for the standard input; without packages, all packages in them are installed
     #[arg(short, long = "filename", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Variant of the packages asked for

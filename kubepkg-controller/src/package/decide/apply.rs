@@ -260,7 +260,7 @@ fn remove_orphans(o: &Observed, revision: &Revision) -> Option<Decision> {
             name,
             placement,
             revision.number,
-            &format!("revision {}", revision.number),
+            &format!("revision {}: ", revision.number),
         )
     })
 }
@@ -275,7 +275,7 @@ pub(super) fn remove(
 ) -> Option<Decision> {
     let wait = |message: &str, look_again| {
         Some(Decision::Settle(Settled::progressing(
-            format!("{during}: removing component {name}: {message}"),
+            format!("{during}removing component {name}: {message}"),
             look_again,
         )))
     };

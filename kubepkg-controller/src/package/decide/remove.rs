@@ -25,7 +25,7 @@ pub(super) fn decide(o: &Observed) -> Decision {
         return Decision::Ask(question);
     }
     for (name, placement, revision) in &releases {
-        if let Some(decision) = apply::remove(o, name, placement, *revision, "removal") {
+        if let Some(decision) = apply::remove(o, name, placement, *revision, "") {
             return decision;
         }
     }
@@ -39,7 +39,7 @@ fn leftovers(o: &Observed, known: &[(String, Placement, u64)]) -> Option<Decisio
         Some(Ok(marked)) => marked,
         Some(Err(problem)) if problem.transient => {
             return Some(Decision::Settle(Settled::progressing(
-                format!("removal: {}", problem.message),
+                problem.message.clone(),
                 retry::growing(o, PackageReason::Progressing),
             )));
         }
@@ -56,7 +56,7 @@ fn leftovers(o: &Observed, known: &[(String, Placement, u64)]) -> Option<Decisio
     }
     unknown
         .into_iter()
-        .find_map(|at| apply::remove(o, &at.release, at, newest, "removal"))
+        .find_map(|at| apply::remove(o, &at.release, at, newest, ""))
 }
 
 fn releases(o: &Observed) -> Vec<(String, Placement, u64)> {

@@ -167,7 +167,9 @@ pub(super) fn go_on(o: &Observed, revision: &Revision) -> Decision {
     }
     let during = format!("rolling back to revision {from}");
     for (name, placement) in &extras {
-        if let Some(decision) = apply::remove(o, name, placement, revision.number, &during) {
+        if let Some(decision) =
+            apply::remove(o, name, placement, revision.number, &format!("{during}: "))
+        {
             return decision;
         }
     }

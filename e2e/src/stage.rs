@@ -144,33 +144,28 @@ impl Stage {
     ///
     /// It cannot be started.
     pub fn operator(&self, flags: &[&str]) -> Result<Operator, Error> {
-        self.operator_from(
-            &self.programs.path("kubepkg-operator"),
-            "info,kubepkg=debug",
-            flags,
-        )
+        self.operator_from(&self.programs.path("kubepkg-operator"), flags)
     }
 
-    /// The same with this in its log.
+    /// The same with the operator in another file, such as one built for release.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub fn operator_from(&self, program: &Path, flags: &[&str]) -> Result<Operator, Error> {
+        self.start(program, "info,kubepkg=debug", flags)
+    }
+
+    /// An operator with this in its log.
     ///
     /// # Errors
     ///
     /// It cannot be started.
     pub fn operator_logging(&self, log: &str, flags: &[&str]) -> Result<Operator, Error> {
-        self.operator_from(&self.programs.path("kubepkg-operator"), log, flags)
+        self.start(&self.programs.path("kubepkg-operator"), log, flags)
     }
 
-    /// The same with the operator in another file, such as one built for release, and with this in its log.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be started.
-    pub fn operator_from(
-        &self,
-        program: &Path,
-        log: &str,
-        flags: &[&str],
-    ) -> Result<Operator, Error> {
+    fn start(&self, program: &Path, log: &str, flags: &[&str]) -> Result<Operator, Error> {
         let mut command = Command::new(program);
         command
             .env("KUBECONFIG", self.plane.identity("operator")?.kubeconfig())

@@ -132,11 +132,7 @@ struct Install {
 
 async fn install(plane: &'static ControlPlane, arguments: &Arguments) -> Result<Install, Error> {
     let stage = stage(plane, "install").await?;
-    let operator = stage.operator_from(
-        &arguments.operator,
-        "info,kubepkg=debug",
-        &["--recheck-interval", "1h"],
-    )?;
+    let operator = stage.operator_from(&arguments.operator, &["--recheck-interval", "1h"])?;
     tokio::time::sleep(Duration::from_secs(5)).await;
     let idle = memory(&operator)?;
     let audit = plane.audit();
@@ -237,11 +233,7 @@ struct Pass {
 
 async fn pass(plane: &'static ControlPlane, arguments: &Arguments) -> Result<Pass, Error> {
     let stage = stage(plane, "pass").await?;
-    let _operator = stage.operator_from(
-        &arguments.operator,
-        "info,kubepkg=debug",
-        &["--recheck-interval", "1s"],
-    )?;
+    let _operator = stage.operator_from(&arguments.operator, &["--recheck-interval", "1s"])?;
     stage.source("quiet", &Source::new("1.0.0", &[("five", "1.0.0")]))?;
     stage.package("quiet", json!({}))?;
     stage.until_ready_is("quiet", DONE).await?;

@@ -273,6 +273,8 @@ fn api_server_flags(port: u16, options: &Options) -> Vec<String> {
         "--service-cluster-ip-range=10.0.0.0/16",
         // Only the node lifecycle controller would take the taint of a new node away again.
         "--disable-admission-plugins=TaintNodesByCondition",
+        // As installers of clusters set it; the program's own default refuses storage and network drivers.
+        "--allow-privileged=true",
         "--audit-policy-file=audit-policy.json",
         "--audit-log-path=audit.log",
         // No rotation in the middle of a test.

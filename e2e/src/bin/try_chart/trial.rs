@@ -85,6 +85,7 @@ pub(crate) async fn run(stage: &Stage, wish: &Wish) -> Result<Row, Error> {
     }
     row.removed = remove(stage, &row.chart, &namespace, &rendered).await?;
     row.good &= row.removed.starts_with("clean");
+    forget(stage, &namespace, &rendered)?;
     let failed = row.installed.starts_with("NO");
     if failed || wish.beside {
         let other = stage.plane.namespace("helm").await?;
@@ -95,9 +96,9 @@ pub(crate) async fn run(stage: &Stage, wish: &Wish) -> Result<Row, Error> {
             let _ = write!(row.installed, "; {helm}");
         }
         stage.helm_in(&other, &["uninstall", &row.chart, "--ignore-not-found"])?;
+        forget(stage, &other, &rendered)?;
         let _ = write!(row.seconds, " (Helm {seconds:.1})");
     }
-    forget(stage, &namespace, &rendered)?;
     Ok(row)
 }
 
@@ -247,7 +248,9 @@ async fn remove(
     }
     let mut manifest = String::new();
     for object in &rendered.objects {
-        let kept = object.value["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep";
+        // CRDs stay, so that nobody's data goes with a package.
+        let kept = object.kind == "CustomResourceDefinition"
+            || object.value["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep";
         if !kept && !object.value.is_null() {
             let _ = write!(manifest, "---\n{}\n", object.text);
         }
@@ -367,7 +370,7 @@ fn forget(stage: &Stage, namespace: &str, rendered: &Rendered) -> Result<(), Err
             namespace,
             "delete",
             "--ignore-not-found",
-            "--wait=false",
+            "--timeout=20s",
             "-f",
             "-",
         ];

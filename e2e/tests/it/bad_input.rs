@@ -70,6 +70,28 @@ async fn values_that_break_the_schema_name_the_field() -> Result<(), Error> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn values_of_a_wrong_type_name_the_object_and_field_that_the_server_refuses()
+-> Result<(), Error> {
+    let (stage, _operator) = running("types").await?;
+    let values = json!({ "web": { "values": { "replicas": "many" } } });
+    stage.package("shop", json!({ "components": values }))?;
+    stage
+        .until_ready_is("shop", "False UpgradeRolledBack")
+        .await?;
+    let message = stage.message("shop")?;
+    assert!(
+        message.contains("Deployment") && message.contains("shop-web"),
+        "{message}"
+    );
+    assert!(message.contains("spec.replicas"), "{message}");
+    assert_eq!(
+        stage.get("deployment", "shop-web")?.unwrap()["spec"]["replicas"],
+        1
+    );
+    still_runs(&stage)
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn configuration_that_cannot_be_built_says_what_to_change() -> Result<(), Error> {
     let (stage, _operator) = running("config").await?;
     let kind = stage.kind("packagesource");

@@ -13,5 +13,6 @@ mod distribution;
 mod faults;
 mod leader;
 mod life;
+mod pages;
 mod peers;
 mod requests;

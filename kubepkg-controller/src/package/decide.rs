@@ -19,6 +19,8 @@
 
 mod apply;
 mod gates;
+#[cfg(test)]
+mod histories;
 mod history;
 mod observe;
 mod remove;

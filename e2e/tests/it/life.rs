@@ -5,6 +5,17 @@ use serde_json::json;
 
 const DONE: &str = "True ReconciliationSucceeded";
 
+/// A CRD, with words to be replaced.
+const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: PLURAL.GROUP\nspec:\n  group: GROUP\n  scope: Namespaced\n  names: {plural: PLURAL, singular: SINGLE, kind: KIND}\n  versions:\n    - name: v1\n      served: true\n      storage: true\n      schema: {openAPIV3Schema: {type: object}}\n";
+
+/// The CRD of a kind in the stage's own group.
+fn crd(stage: &Stage, plural: &str, kind: &str) -> String {
+    CRD.replace("PLURAL", plural)
+        .replace("SINGLE", &kind.to_lowercase())
+        .replace("KIND", kind)
+        .replace("GROUP", stage.group.as_str())
+}
+
 /// A stage with charts `store` and `web` and an operator.
 async fn shop() -> Result<(Stage, kubepkg_e2e::Operator), Error> {
     let stage = Stage::new("life").await?;
@@ -285,18 +296,11 @@ async fn rolls_back_by_hand_and_holds() -> Result<(), Error> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn removes_orphans_and_then_everything_but_crds() -> Result<(), Error> {
-    const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: PLURAL.GROUP\nspec:\n  group: GROUP\n  scope: Namespaced\n  names: {plural: PLURAL, singular: SINGLE, kind: KIND}\n  versions:\n    - name: v1\n      served: true\n      storage: true\n      schema: {openAPIV3Schema: {type: object}}\n";
     let (stage, _operator) = shop().await?;
-    let crd = |plural: &str, kind: &str| {
-        CRD.replace("PLURAL", plural)
-            .replace("SINGLE", &kind.to_lowercase())
-            .replace("KIND", kind)
-            .replace("GROUP", stage.group.as_str())
-    };
     stage.chart(
         &Chart::new("store", "2.0.0")
-            .file("crds/folder.yaml", &crd("boxes", "Box"))
-            .file("templates/crd.yaml", &crd("crates", "Crate")),
+            .file("crds/folder.yaml", &crd(&stage, "boxes", "Box"))
+            .file("templates/crd.yaml", &crd(&stage, "crates", "Crate")),
     )?;
     stage.source(
         "shop",
@@ -354,4 +358,22 @@ async fn a_change_cancels_a_wait() -> Result<(), Error> {
         "1.1.0"
     );
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crd_policy_delete_takes_the_crds_of_templates_along() -> Result<(), Error> {
+    let (stage, _operator) = shop().await?;
+    let text = crd(&stage, "crates", "Crate");
+    stage.chart(&Chart::new("store", "2.0.0").file("templates/crd.yaml", &text))?;
+    stage.source("shop", &Source::new("1.0.0", &[("store", "2.0.0")]))?;
+    stage.package("shop", json!({ "crdPolicy": "Delete" }))?;
+    stage.until_ready_is("shop", DONE).await?;
+    let name = format!("crates.{}", stage.group);
+    assert!(stage.get("crd", &name)?.is_some());
+    stage
+        .kubepkg(&["remove", "shop", "--yes", "--wait", "--timeout", "60s"])?
+        .ok()?;
+    stage
+        .until("the CRD to go", &None, || stage.get("crd", &name))
+        .await
 }

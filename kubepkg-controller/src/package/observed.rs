@@ -5,6 +5,7 @@
 //! release that nobody asked about is not in the map, one that does not exist is in it as absent.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -134,6 +135,28 @@ impl Observed {
     /// The revision of this number.
     pub fn revision(&self, number: u64) -> Option<&Revision> {
         self.revisions.iter().find(|r| r.number == number)
+    }
+
+    /// The components, by name and place, that revisions of these numbers have and `wanted` has not; newest revision and
+    /// last component first, each place once.
+    pub(super) fn left_by(
+        &self,
+        numbers: Range<u64>,
+        wanted: &Revision,
+    ) -> Vec<(String, Placement)> {
+        let mut found: Vec<(String, Placement)> = Vec::new();
+        let earlier = self
+            .revisions
+            .iter()
+            .rev()
+            .filter(move |r| numbers.contains(&r.number));
+        for component in earlier.flat_map(|r| r.components.iter().rev()) {
+            let placement = &component.placement;
+            if !wanted.owns(placement) && !found.iter().any(|(_, known)| known == placement) {
+                found.push((component.name.clone(), placement.clone()));
+            }
+        }
+        found
     }
 
     /// The placements among `wanted` that nobody has asked the backend about yet, as a question.

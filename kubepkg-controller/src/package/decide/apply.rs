@@ -233,19 +233,7 @@ fn fail(revision: &Revision, message: &str, permanent: bool) -> Decision {
 /// The releases that revisions since the last good one put into the cluster and `revision` lacks, last one first.
 fn orphans(o: &Observed, revision: &Revision) -> Vec<(String, Placement)> {
     let since = o.last_good(revision.number).map_or(0, |good| good.number);
-    let mut found: Vec<(String, Placement)> = Vec::new();
-    for earlier in o.revisions.iter().rev() {
-        if earlier.number >= revision.number || earlier.number < since {
-            continue;
-        }
-        for component in earlier.components.iter().rev() {
-            let placement = &component.placement;
-            if !revision.owns(placement) && !found.iter().any(|(_, known)| known == placement) {
-                found.push((component.name.clone(), placement.clone()));
-            }
-        }
-    }
-    found
+    o.left_by(since..revision.number, revision)
 }
 
 /// The next step of removing them; `None` when nothing is left of them.

@@ -270,17 +270,5 @@ fn fail(revision: &Revision, message: String) -> Decision {
 /// lacks; last one first.
 fn extras(o: &Observed, revision: &Revision) -> Vec<(String, Placement)> {
     let from = revision.restored_from.unwrap_or_default();
-    let mut found: Vec<(String, Placement)> = Vec::new();
-    for between in o.revisions.iter().rev() {
-        if between.number <= from || between.number >= revision.number {
-            continue;
-        }
-        for component in between.components.iter().rev() {
-            let placement = &component.placement;
-            if !revision.owns(placement) && !found.iter().any(|(_, known)| known == placement) {
-                found.push((component.name.clone(), placement.clone()));
-            }
-        }
-    }
-    found
+    o.left_by(from.saturating_add(1)..revision.number, revision)
 }

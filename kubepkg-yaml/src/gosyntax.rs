@@ -95,6 +95,13 @@ fn one<'n>(out: &mut String, tree: &Tree<'n>, value: Val<'n>, top: bool, open: &
     }
 }
 
+/// A text as Go's `strconv.Quote` (and `%q`) writes it.
+pub fn go_quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    quote(&mut out, text.as_bytes());
+    out
+}
+
 /// Go's `strconv.Quote`.
 fn quote(out: &mut String, bytes: &[u8]) {
     out.push('"');

@@ -108,6 +108,13 @@ fn special(out: &mut String, value: f64) -> bool {
     true
 }
 
+/// A float as Go's `%v` writes it.
+pub fn go_float(value: f64) -> String {
+    let mut out = String::new();
+    general(&mut out, value);
+    out
+}
+
 /// `strconv.FormatFloat(value, 'g', -1, 64)`: scientific below 1e-4 and from 1e6 on.
 pub(crate) fn general(out: &mut String, value: f64) {
     if !special(out, value) {

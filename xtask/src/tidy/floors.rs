@@ -92,6 +92,13 @@ const ROOMS: &[Room] = &[
         never: PURE,
     },
     Room {
+        name: "kubepkg-patch",
+        floor: 1,
+        is: "how Kubernetes changes objects: patches, server-side apply",
+        must_not: "do I/O, be async",
+        never: PURE,
+    },
+    Room {
         name: "kubepkg-resolve",
         floor: 0,
         is: "versions, constraints, resolution",

@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+#![deny(missing_docs)]
+
+mod go;
+pub mod json;
+pub mod merge;
+pub mod schema;
+pub mod ssa;
+pub mod strategic;
+mod value;

@@ -12,8 +12,9 @@
 //! Source of the rules and texts: Helm 4.3.1 `pkg/kube/client.go`.
 
 mod ownership;
+mod unchanged;
 
-use crate::cluster::{Answer, ApiError, Call, Cluster, ResourceKind, Verb};
+use crate::cluster::{Answer, ApiError, Call, Cluster, ResourceKind, Sighting, Verb};
 use crate::guard::{self, Foreign};
 use crate::objects::ManifestObject;
 use serde_json::{Value, json};
@@ -186,6 +187,13 @@ impl<'a> Target<'a> {
         self.resource.object(&self.namespace, &self.object.name)
     }
 
+    /// The object as it is applied in the name of a release.
+    fn marked(&self, owner: Owner<'_>) -> Value {
+        let mut body = self.body();
+        guard::mark(&mut body, owner.release, owner.namespace);
+        body
+    }
+
     /// The object with its namespace filled in.
     fn body(&self) -> Value {
         let mut value = self.object.value.clone();
@@ -238,11 +246,30 @@ impl Writer<'_> {
         existing: Existing,
         force: bool,
     ) -> Result<Answer, ApplyError> {
-        let mut body = target.body();
-        guard::mark(&mut body, owner.release, owner.namespace);
+        let body = target.marked(owner);
+        let answer = self
+            .apply_marked(target, &body, owner, existing, force)
+            .await?;
+        if guard::may_delete(&answer.body, owner.release, owner.namespace) {
+            let owner = (owner.release, owner.namespace);
+            self.cluster
+                .sightings()
+                .remember(target.path(), &answer.body, owner);
+        }
+        Ok(answer)
+    }
+
+    async fn apply_marked(
+        &self,
+        target: &Target<'_>,
+        body: &Value,
+        owner: Owner<'_>,
+        existing: Existing,
+        force: bool,
+    ) -> Result<Answer, ApplyError> {
         let known = matches!(existing, Existing::Ours | Existing::OursFromClient);
         if !known {
-            match self.create_only(target, &body).await {
+            match self.create_only(target, body).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) if !error.is_conflict() => return Err(target.conflict(error)),
                 Err(_) => {}
@@ -254,7 +281,7 @@ impl Writer<'_> {
         if existing != Existing::Ours {
             self.take_fields_over(target).await?;
         }
-        self.patch(target, &body, force)
+        self.patch(target, body, force)
             .await
             .map_err(|error| target.conflict(error))
     }
@@ -286,6 +313,18 @@ impl Writer<'_> {
                 Err(error) => return Err(target.conflict(error)),
             }
         }
+    }
+
+    /// The live object of an object that `apply` would leave as it is.
+    pub(crate) async fn unchanged(
+        &self,
+        target: &Target<'_>,
+        owner: Owner<'_>,
+    ) -> Result<Option<Value>, ApiError> {
+        let live = self.read(target).await?;
+        Ok(live.filter(|live| {
+            unchanged::is_as_wanted(&target.marked(owner), live, self.field_manager)
+        }))
     }
 
     /// Applies an object as it is, without marks (hooks).
@@ -369,20 +408,47 @@ impl Writer<'_> {
         seen: &Value,
         propagation: &str,
     ) -> Result<bool, ApiError> {
-        let mut options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
-        });
-        if let (Some(uid), Some(map)) = (seen.pointer("/metadata/uid"), options.as_object_mut()) {
-            map.insert("preconditions".to_owned(), json!({"uid": uid}));
+        let mut preconditions = json!({});
+        if let Some(uid) = seen.pointer("/metadata/uid") {
+            preconditions["uid"] = uid.clone();
         }
-        match self
-            .cluster
-            .call(Call::new(Verb::Delete, target.path()).body(&options))
-            .await
-        {
-            Ok(answer) => Ok(answer.body["kind"] == "Status"),
+        match self.delete_if(target, &preconditions, propagation).await {
             // Another object of that name has come meanwhile: the one that was looked at is gone.
-            Err(error) if error.is_not_found() || error.is_conflict() => Ok(true),
+            Err(error) if error.is_conflict() => Ok(true),
+            outcome => outcome,
+        }
+    }
+
+    /// Deletes an object when it is still as this process left it. True when it is gone at once; `None` when it
+    /// has to be looked at.
+    pub(crate) async fn delete_unseen(
+        &self,
+        target: &Target<'_>,
+        left: &Sighting,
+        propagation: &str,
+    ) -> Result<Option<bool>, ApiError> {
+        let preconditions = json!({"uid": left.uid, "resourceVersion": left.resource_version});
+        match self.delete_if(target, &preconditions, propagation).await {
+            Ok(gone) => Ok(Some(gone)),
+            Err(error) if error.is_conflict() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete_if(
+        &self,
+        target: &Target<'_>,
+        preconditions: &Value,
+        propagation: &str,
+    ) -> Result<bool, ApiError> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
+            "preconditions": preconditions,
+        });
+        let call = Call::new(Verb::Delete, target.path()).body(&options);
+        match self.cluster.call(call).await {
+            Ok(answer) => Ok(answer.body["kind"] == "Status"),
+            Err(error) if error.is_not_found() => Ok(true),
             Err(error) => Err(error),
         }
     }

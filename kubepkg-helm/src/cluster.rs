@@ -10,6 +10,7 @@ mod discovery;
 mod history;
 mod http;
 mod lookup;
+mod sightings;
 
 pub(crate) use discovery::kinds_of_crd;
 pub use discovery::{Discovery, ResourceKind};
@@ -17,6 +18,7 @@ pub use http::ApiError;
 pub use lookup::ClusterLookup;
 
 pub(crate) use http::{Answer, Call, Verb, escape};
+pub(crate) use sightings::Sighting;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +32,7 @@ pub struct Cluster {
     client: kube::Client,
     user_agent: Option<::http::HeaderValue>,
     cache: Mutex<Cache>,
+    sightings: sightings::Sightings,
 }
 
 #[derive(Default)]
@@ -52,7 +55,13 @@ impl Cluster {
             client,
             user_agent,
             cache: Mutex::default(),
+            sightings: sightings::Sightings::default(),
         }
+    }
+
+    /// How this process left objects.
+    pub(crate) fn sightings(&self) -> &sightings::Sightings {
+        &self.sightings
     }
 
     /// The client that the cluster was made with.

@@ -94,6 +94,11 @@ pub(crate) fn mismatches(object: &Value, release: &str, namespace: &str) -> Vec<
     .collect()
 }
 
+/// True when a release may delete a live object: it is the release's, and does not ask to be kept.
+pub(crate) fn may_delete(object: &Value, release: &str, namespace: &str) -> bool {
+    !keeps(object) && mismatches(object, release, namespace).is_empty()
+}
+
 /// True when a live object asks to be kept, in the form that Helm's upgrade honours.
 pub(crate) fn keeps(object: &Value) -> bool {
     policy(object).is_some_and(|policy| policy == "keep")

@@ -82,7 +82,7 @@ pub use objects::ManifestError;
 pub use operation::{
     Advance, CrdPolicy, Failure, FailureReason, InstallRequest, KeptBecause, KeptObject,
     NamespaceSpec, ObjectStatus, Operation, OperationError, Outcome, Preflight, ReleaseOptions,
-    RollbackRequest, UninstallRequest, UpgradeRequest,
+    RollbackRequest, Unchanged, UninstallRequest, UpgradeRequest,
 };
 #[cfg(feature = "cluster")]
 pub use plan::{OperationKind, Step};

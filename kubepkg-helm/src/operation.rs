@@ -6,6 +6,7 @@
 //! An operation whose record somebody else has written gives up without touching anything further.
 
 mod begin;
+mod compare;
 mod error;
 mod hooks;
 mod install;
@@ -21,7 +22,7 @@ mod wait;
 pub use error::{Failure, FailureReason, ObjectStatus, OperationError};
 pub use request::{
     CrdPolicy, InstallRequest, NamespaceSpec, Preflight, ReleaseOptions, RollbackRequest,
-    UninstallRequest, UpgradeRequest,
+    Unchanged, UninstallRequest, UpgradeRequest,
 };
 
 use crate::cluster::ResourceKind;
@@ -69,6 +70,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// Objects that were left in place although the release no longer has them.
     pub kept: Vec<KeptObject>,
+    /// How many objects were as they should be, so that they were not written.
+    pub unchanged: usize,
     /// Advice of the server and whatever else went wrong without stopping the operation.
     pub warnings: Vec<String>,
 }
@@ -127,6 +130,8 @@ pub struct Operation {
     previous_keys: Option<BTreeSet<ObjectKey>>,
     /// The previous revision was written by a client, not applied by the server.
     from_client: bool,
+    /// Objects that are as they shall be and need not be applied.
+    unchanged: BTreeSet<usize>,
     /// Live objects as the apply returned them.
     live: BTreeMap<usize, Value>,
     /// Objects known to be ready, or gone.
@@ -298,6 +303,7 @@ impl Operation {
             Step::Crds => self.apply_crds().await,
             Step::AwaitCrds => self.await_crds().await,
             Step::Record => self.record().await,
+            Step::RecordOnly => self.record_only().await,
             Step::DeleteOldHook(index) | Step::DeleteDoneHook(index) => {
                 self.delete_hook(*index).await
             }
@@ -322,6 +328,7 @@ impl Operation {
             release: self.release.clone(),
             failure,
             kept: self.kept.clone(),
+            unchanged: self.unchanged.len(),
             warnings: self.warnings.clone(),
         };
         self.outcome = Some(outcome.clone());
@@ -392,7 +399,10 @@ impl Operation {
 
 /// Steps in which nothing is left but to write records: late is better than failed.
 fn is_record_step(step: &Step) -> bool {
-    matches!(step, Step::Supersede | Step::Finish | Step::Purge)
+    matches!(
+        step,
+        Step::RecordOnly | Step::Supersede | Step::Finish | Step::Purge
+    )
 }
 
 fn step_is_removal(step: &Step) -> bool {

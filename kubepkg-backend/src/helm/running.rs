@@ -92,7 +92,7 @@ pub(super) fn has_record(operation: &Operation) -> bool {
     operation.kind() == OperationKind::Uninstall
         || !matches!(
             operation.next_step(),
-            Some(Step::Namespace | Step::Crds | Step::AwaitCrds | Step::Record)
+            Some(Step::Namespace | Step::Crds | Step::AwaitCrds | Step::Record | Step::RecordOnly)
         )
 }
 

@@ -6,7 +6,7 @@ use super::error::OperationError;
 use super::objects::resolve_expected;
 use super::request::{CrdPolicy, NamespaceSpec, Preflight, ReleaseOptions};
 use super::{KeptBecause, KeptObject, Operation};
-use crate::apply::{ApplyError, Owner};
+use crate::apply::ApplyError;
 use crate::cluster::{ResourceKind, kinds_of_crd};
 use crate::helm::Helm;
 use crate::objects::{ManifestObject, objects_of};
@@ -115,30 +115,16 @@ impl Operation {
             .chain(objects.iter().filter(|object| object.is_crd()))
             .flat_map(|object| kinds_of_crd(&object.value))
             .collect();
-        let kinds: Vec<&str> = objects.iter().map(|object| object.kind.as_str()).collect();
-        let settings = &parts.progress.settings;
-        let plan = plan(&PlanInput {
-            kind,
-            hooks: &parts.release.hooks,
-            object_kinds: &kinds,
-            create_namespace: parts.namespace.is_some(),
-            crds: !parts.crds.is_empty(),
-            run_hooks: !settings.skip_hooks,
-            wait: settings.wait != Wait::Hooks,
-            prune: matches!(kind, OperationKind::Upgrade | OperationKind::Rollback),
-            keep_history: settings.keep_history,
-        });
-        let hook_objects = hook_objects(&parts.release.hooks, &plan)?;
-        Ok(Self {
+        let mut operation = Self {
             helm: helm.clone(),
-            plan,
+            plan: Vec::new(),
             cursor: 0,
             progress: parts.progress,
             release: parts.release,
             head: parts.head,
             saved: None,
             objects,
-            hook_objects,
+            hook_objects: Vec::new(),
             crds: parts.crds,
             crd_policy: parts.crd_policy,
             namespace: parts.namespace,
@@ -147,6 +133,7 @@ impl Operation {
             previous: parts.previous,
             previous_keys: None,
             from_client: false,
+            unchanged: BTreeSet::new(),
             live: BTreeMap::new(),
             settled: BTreeSet::new(),
             gone_hook: None,
@@ -156,6 +143,32 @@ impl Operation {
             kept,
             warnings: parts.warnings,
             outcome: None,
+        };
+        operation.plan = operation.make_plan(false);
+        operation.hook_objects = hook_objects(&operation.release.hooks, &operation.plan)?;
+        Ok(operation)
+    }
+
+    /// The steps; `settled` when nothing has to be done to any object.
+    pub(super) fn make_plan(&self, settled: bool) -> Vec<Step> {
+        let kind = self.progress.operation;
+        let kinds: Vec<&str> = self
+            .objects
+            .iter()
+            .map(|object| object.kind.as_str())
+            .collect();
+        let settings = &self.progress.settings;
+        plan(&PlanInput {
+            kind,
+            hooks: &self.release.hooks,
+            object_kinds: &kinds,
+            create_namespace: self.namespace.is_some(),
+            crds: !self.crds.is_empty(),
+            run_hooks: !settings.skip_hooks,
+            wait: settings.wait != Wait::Hooks,
+            prune: matches!(kind, OperationKind::Upgrade | OperationKind::Rollback),
+            keep_history: settings.keep_history,
+            settled,
         })
     }
 
@@ -200,14 +213,7 @@ impl Operation {
                 ));
             }
         }
-        let owner = Owner {
-            release: &self.release.name,
-            namespace,
-            operation: match self.progress.operation {
-                OperationKind::Install => "install",
-                _ => "update",
-            },
-        };
+        let owner = self.owner();
         targets.retain(|target| {
             let object = target.object;
             !known.contains(&(
@@ -295,6 +301,24 @@ impl Helm {
         }
         let stored = self.require(namespace, name, head.revision).await?;
         Operation::resume_at(self, stored)
+    }
+
+    /// Two revisions, which may be one, read at the same time.
+    pub(super) async fn require_both(
+        &self,
+        namespace: &str,
+        name: &str,
+        (one, other): (u32, u32),
+    ) -> Result<BTreeMap<u32, StoredRelease>, OperationError> {
+        if one == other {
+            let found = self.require(namespace, name, one).await?;
+            return Ok(BTreeMap::from([(one, found)]));
+        }
+        let (first, second) = futures::try_join!(
+            self.require(namespace, name, one),
+            self.require(namespace, name, other),
+        )?;
+        Ok(BTreeMap::from([(one, first), (other, second)]))
     }
 
     pub(super) async fn require(

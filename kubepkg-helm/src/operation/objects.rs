@@ -3,7 +3,7 @@
 
 use super::error::{Failure, FailureReason, ObjectStatus, StepError, reason_of};
 use super::{CrdPolicy, Done, KeptBecause, KeptObject, Operation, OperationError};
-use crate::apply::{ApplyError, Existing, Owner, Target};
+use crate::apply::{ApplyError, Existing, Target};
 use crate::cluster::{Answer, ResourceKind, kinds_of_crd};
 use crate::guard;
 use crate::helm::Helm;
@@ -102,14 +102,7 @@ impl Operation {
         self.load_previous_keys().await?;
         let helm = self.helm.clone();
         let settings = &self.progress.settings;
-        let owner = Owner {
-            release: &self.release.name,
-            namespace: &self.release.namespace,
-            operation: match self.progress.operation {
-                OperationKind::Install => "install",
-                _ => "update",
-            },
-        };
+        let owner = self.owner();
         let unknown = if settings.take_ownership {
             Existing::Take
         } else {
@@ -124,8 +117,12 @@ impl Operation {
         let previous = self.previous_keys.as_ref().unwrap_or(&empty);
         let expected = &self.expected;
         let force = settings.force_conflicts;
+        let unchanged = &self.unchanged;
         let writes = (from..to).filter_map(|index| {
             let object = self.objects.get(index)?;
+            if unchanged.contains(&index) {
+                return None;
+            }
             let helm = &helm;
             Some(async move {
                 let target = resolve_expected(helm, object, owner.namespace, expected).await;
@@ -307,6 +304,16 @@ impl Operation {
 
     /// Deletes a live object that is ours and may go.
     async fn delete_object(&self, helm: &Helm, target: &Target<'_>) -> Result<Deleted, StepError> {
+        let propagation = self.progress.settings.propagation.as_str();
+        let owner = (self.release.name.as_str(), self.release.namespace.as_str());
+        if let Some(left) = helm.cluster().sightings().take(&target.path(), owner)
+            && let Some(gone) = helm
+                .writer()
+                .delete_unseen(target, &left, propagation)
+                .await?
+        {
+            return Ok(if gone { Deleted::Gone } else { Deleted::Going });
+        }
         let Some(found) = helm.writer().metadata(target).await? else {
             return Ok(Deleted::Gone);
         };
@@ -317,7 +324,6 @@ impl Operation {
         if !mismatches.is_empty() {
             return Ok(Deleted::Kept(KeptBecause::NotOurs));
         }
-        let propagation = self.progress.settings.propagation.as_str();
         let gone = helm.writer().delete(target, &found, propagation).await?;
         if target.object.is_crd() {
             helm.cluster().forget().await;

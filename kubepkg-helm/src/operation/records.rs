@@ -7,7 +7,8 @@ use super::{Done, Operation, OperationError};
 use crate::cluster::{Call, Verb};
 use crate::plan::OperationKind;
 use crate::release::{ReleaseStatus, ReleaseTime};
-use crate::storage::StorageError;
+use crate::storage::{RecordHead, StorageError};
+use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 
 impl Operation {
@@ -36,12 +37,21 @@ impl Operation {
         }
     }
 
-    /// Makes the record, or marks the existing one when the release is removed.
-    pub(super) async fn record(&mut self) -> Result<Done, StepError> {
-        if self.head.is_some() {
-            self.checkpoint_at(self.cursor + 1).await?;
-            return Ok(Done::Yes);
-        }
+    /// Makes the record in its final state. A crash before the older revisions are marked leaves two that are
+    /// deployed; the next operation marks them.
+    pub(super) async fn record_only(&mut self) -> Result<Done, StepError> {
+        self.prune_records().await?;
+        self.succeed();
+        let created = self
+            .helm
+            .storage()
+            .create(&self.release, None, self.helm.now())
+            .await;
+        self.head = Some(self.created(created, None).await?);
+        Ok(Done::Yes)
+    }
+
+    async fn prune_records(&mut self) -> Result<(), StepError> {
         while let Some(revision) = self.prune_history.last().copied() {
             let (namespace, name) = (&self.release.namespace, &self.release.name);
             self.helm
@@ -50,28 +60,46 @@ impl Operation {
                 .await?;
             self.prune_history.pop();
         }
+        Ok(())
+    }
+
+    /// The record that was made, by this try or by an earlier one whose answer was lost.
+    async fn created(
+        &self,
+        created: Result<RecordHead, StorageError>,
+        progress: Option<&str>,
+    ) -> Result<RecordHead, StepError> {
+        let Err(StorageError::Exists { key }) = created else {
+            return created.map_err(StepError::from);
+        };
+        let (namespace, name) = (&self.release.namespace, &self.release.name);
+        let revision = self.release.revision;
+        let found = self.helm.storage().get(namespace, name, revision).await?;
+        match found {
+            Some(found)
+                if found.head.progress.as_deref() == progress
+                    && found.release.info == self.release.info =>
+            {
+                Ok(found.head)
+            }
+            _ => Err(StorageError::Exists { key }.into()),
+        }
+    }
+
+    /// Makes the record, or marks the existing one when the release is removed.
+    pub(super) async fn record(&mut self) -> Result<Done, StepError> {
+        if self.head.is_some() {
+            self.checkpoint_at(self.cursor + 1).await?;
+            return Ok(Done::Yes);
+        }
+        self.prune_records().await?;
         let text = self.progress_at(self.cursor + 1);
         let created = self
             .helm
             .storage()
             .create(&self.release, Some(&text), self.helm.now())
             .await;
-        let head = match created {
-            Ok(head) => head,
-            Err(StorageError::Exists { key }) => {
-                let (namespace, name) = (&self.release.namespace, &self.release.name);
-                let found = self
-                    .helm
-                    .storage()
-                    .get(namespace, name, self.release.revision)
-                    .await?;
-                match found {
-                    Some(found) if found.head.progress.as_deref() == Some(&text) => found.head,
-                    _ => return Err(StorageError::Exists { key }.into()),
-                }
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let head = self.created(created, Some(&text)).await?;
         self.head = Some(head);
         self.saved = Some(self.cursor + 1);
         Ok(Done::Yes)
@@ -181,6 +209,13 @@ impl Operation {
     }
 
     pub(super) async fn record_success(&mut self) -> Result<Done, StepError> {
+        self.succeed();
+        self.write_record(None).await?;
+        Ok(Done::Yes)
+    }
+
+    /// Says in the release that all went well.
+    fn succeed(&mut self) {
         let description = match self.progress.operation {
             OperationKind::Install => "Install complete".to_owned(),
             OperationKind::Upgrade => "Upgrade complete".to_owned(),
@@ -199,8 +234,6 @@ impl Operation {
             OperationKind::Uninstall => ReleaseStatus::Uninstalled,
             _ => ReleaseStatus::Deployed,
         };
-        self.write_record(None).await?;
-        Ok(Done::Yes)
     }
 
     /// Removes all records, the newest last, so that a crash leaves the one that can be resumed.
@@ -217,9 +250,11 @@ impl Operation {
                 .collect();
         }
         revisions.retain(|revision| *revision != self.release.revision);
-        for revision in revisions {
-            storage.delete(namespace, name, revision).await?;
-        }
+        futures::stream::iter(revisions)
+            .map(|revision| storage.delete(namespace, name, revision))
+            .buffered(self.helm.concurrency())
+            .try_collect::<()>()
+            .await?;
         storage
             .delete(namespace, name, self.release.revision)
             .await?;

@@ -31,6 +31,20 @@ pub enum Preflight {
     Never,
 }
 
+/// What an upgrade or rollback does about objects that stand in its manifest as they stood in the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unchanged {
+    /// Each is read, and applied only when that would change it: what somebody else changed, took over or
+    /// deleted is put right (or is a conflict) as if all were applied.
+    #[default]
+    Compare,
+    /// They are applied like the others, as Helm does.
+    Apply,
+    /// They are not looked at, unless the revision before failed or was written by a client: for callers that
+    /// follow the objects by other means.
+    Trust,
+}
+
 /// A namespace to be made when it does not exist. One that exists stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceSpec {
@@ -68,6 +82,8 @@ pub struct ReleaseOptions {
     pub skip_schema: bool,
     /// When new objects are checked for another owner.
     pub preflight: Preflight,
+    /// What happens to objects that the manifest leaves as they were.
+    pub unchanged: Unchanged,
 }
 
 impl Default for ReleaseOptions {
@@ -86,6 +102,7 @@ impl Default for ReleaseOptions {
             max_history: 10,
             skip_schema: false,
             preflight: Preflight::Auto,
+            unchanged: Unchanged::Compare,
         }
     }
 }

@@ -5,12 +5,11 @@
 use super::begin::{Parts, beyond, check_name, pending, replaces, settings_of};
 use super::request::{CrdPolicy, RollbackRequest};
 use super::{Operation, OperationError};
-use crate::HookExecution;
 use crate::helm::Helm;
 use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{ApplyMethod, Info, Release, ReleaseStatus, check_labels};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::{HookExecution, HookPhase};
 
 impl Helm {
     /// Begins a rollback; writes nothing yet.
@@ -38,16 +37,18 @@ impl Helm {
         if !heads.iter().any(|head| head.revision == to) {
             return Err(OperationError::NoRevision { name, revision: to });
         }
-        let mut previous = BTreeMap::new();
-        for revision in BTreeSet::from([to, last.revision]) {
-            previous.insert(revision, self.require(&namespace, &name, revision).await?);
-        }
+        let wanted = (to, last.revision);
+        let previous = self.require_both(&namespace, &name, wanted).await?;
         let mut target = previous
             .get(&to)
             .map(|stored| stored.release.clone())
             .unwrap_or_default();
+        // How the others ran stays on record, as in Helm; one that was running when its operation ended would
+        // count as running now.
         for hook in &mut target.hooks {
-            hook.last_run = HookExecution::default();
+            if hook.last_run.phase == HookPhase::Running {
+                hook.last_run = HookExecution::default();
+            }
         }
         let first_deployed = previous
             .get(&last.revision)
@@ -92,7 +93,7 @@ impl Helm {
         replaces(&mut progress, &heads, last.revision, other);
         let mut prune_history = beyond(&heads, options.max_history);
         prune_history.retain(|revision| *revision != to && *revision != last.revision);
-        let operation = Operation::assemble(
+        let mut operation = Operation::assemble(
             self,
             Parts {
                 release,
@@ -107,6 +108,7 @@ impl Helm {
             },
         )?;
         operation.preflight(options.preflight).await?;
+        operation.compare(options.unchanged).await?;
         Ok(operation)
     }
 }

@@ -12,7 +12,7 @@ use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{Info, Release, ReleaseStatus, check_labels};
 use crate::storage::{RecordHead, StoredRelease};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 impl Helm {
     /// Begins an upgrade to what was rendered already; writes nothing yet. `request.values` do not matter.
@@ -50,10 +50,8 @@ impl Helm {
             (None, ReleaseStatus::Failed | ReleaseStatus::Superseded) => last.revision,
             (None, _) => return Err(no_deployed()),
         };
-        let mut previous = BTreeMap::new();
-        for revision in BTreeSet::from([current, last.revision]) {
-            previous.insert(revision, self.require(namespace, name, revision).await?);
-        }
+        let wanted = (current, last.revision);
+        let previous = self.require_both(namespace, name, wanted).await?;
         Ok(UpgradeBase {
             heads,
             last,
@@ -109,7 +107,7 @@ impl Helm {
         replaces(&mut progress, &heads, current, last.revision);
         let mut prune_history = beyond(&heads, options.max_history);
         prune_history.retain(|revision| *revision != last.revision);
-        let operation = Operation::assemble(
+        let mut operation = Operation::assemble(
             self,
             Parts {
                 release,
@@ -124,6 +122,7 @@ impl Helm {
             },
         )?;
         operation.preflight(options.preflight).await?;
+        operation.compare(options.unchanged).await?;
         Ok(operation)
     }
 }

@@ -38,8 +38,16 @@ pub(super) fn judge(
     }
 }
 
+/// How objects are read while waiting for a release.
+pub(super) fn reading_of(wait: Wait) -> Reading {
+    match wait {
+        Wait::ReadyWithJobs => Reading::ReleaseWithJobs,
+        Wait::Ready | Wait::Hooks => Reading::Release,
+    }
+}
+
 /// Helm does not wait for Deployments that are paused.
-fn is_paused(object: &ManifestObject) -> bool {
+pub(super) fn is_paused(object: &ManifestObject) -> bool {
     object.kind == "Deployment"
         && object.group() == "apps"
         && object.value.pointer("/spec/paused") == Some(&Value::Bool(true))
@@ -47,10 +55,7 @@ fn is_paused(object: &ManifestObject) -> bool {
 
 impl Operation {
     pub(super) async fn await_ready(&mut self) -> Result<Done, StepError> {
-        let reading = match self.progress.settings.wait {
-            Wait::ReadyWithJobs => Reading::ReleaseWithJobs,
-            Wait::Ready | Wait::Hooks => Reading::Release,
-        };
+        let reading = reading_of(self.progress.settings.wait);
         let mut fresh = std::mem::take(&mut self.live);
         let open: Vec<(usize, Option<Value>)> = (0..self.objects.len())
             .filter(|index| !self.settled.contains(index))

@@ -1,12 +1,15 @@
 //! Releases on a real API server, and taking turns with the real Helm.
 
+mod alternate;
 mod charts;
 mod crash;
+mod drift;
 mod hooks;
 mod interop;
 mod lifecycle;
 mod refusals;
 mod requests;
+mod twins;
 mod waiting;
 
 use kubepkg_helm::{Helm, HelmOptions};

@@ -4,7 +4,7 @@
 use super::charts::{five, install, rendered, upgrade};
 use super::interop::ChartFolder;
 use super::{helm_of, plane};
-use kubepkg_helm::{ReleaseOptions, UninstallRequest};
+use kubepkg_helm::{ReleaseOptions, RollbackRequest, Unchanged, UninstallRequest};
 use kubepkg_sandbox::Requests;
 
 async fn count<T>(user: &str, work: impl Future<Output = T>) -> (usize, Requests) {
@@ -40,27 +40,65 @@ async fn five_objects_cost_few_requests() {
     })
     .await;
     assert_eq!(looked, 1, "{:?}", requests.tally());
-    let (upgraded, requests) = count(user, async {
-        let request = upgrade(&namespace, ReleaseOptions::default());
-        let chart = rendered("1.1.0", &five("2"), vec![]);
-        helm.begin_upgrade_rendered(request, chart)
-            .await
-            .unwrap()
-            .run()
-            .await
-            .unwrap();
-    })
-    .await;
-    // One list, one record read, one made, five objects, two records written.
+    let upgrade_to = async |value: &str, unchanged: Unchanged| {
+        let options = ReleaseOptions {
+            unchanged,
+            ..ReleaseOptions::default()
+        };
+        let chart = rendered("1.1.0", &five(value), vec![]);
+        let request = upgrade(&namespace, options);
+        let mut operation = helm.begin_upgrade_rendered(request, chart).await.unwrap();
+        operation.run().await.unwrap()
+    };
+    let (upgraded, requests) = count(user, upgrade_to("2", Unchanged::Compare)).await;
+    // One list, one record read, one made, one object applied and four looked at, two records written.
     assert_eq!(upgraded, 10, "{:?}", requests.tally());
-    let (removed, requests) = count(user, async {
-        helm.uninstall(UninstallRequest::new(&namespace, "demo"))
-            .await
-            .unwrap();
+    assert_eq!(objects_written(&requests), 1, "{:?}", requests.tally());
+    let (same, requests) = count(user, upgrade_to("2", Unchanged::Compare)).await;
+    // One list, one record read, five objects looked at, one record made, one written.
+    assert_eq!(same, 9, "{:?}", requests.tally());
+    assert_eq!(objects_written(&requests), 0, "{:?}", requests.tally());
+    let (trusted, requests) = count(user, upgrade_to("2", Unchanged::Trust)).await;
+    // The same without looking at objects.
+    assert_eq!(trusted, 4, "{:?}", requests.tally());
+    assert_eq!(objects_written(&requests), 0, "{:?}", requests.tally());
+    let (back, requests) = count(user, async {
+        let request = RollbackRequest {
+            name: "demo".to_owned(),
+            namespace: namespace.clone(),
+            to: Some(1),
+            options: ReleaseOptions::default(),
+        };
+        helm.rollback(request).await.unwrap();
     })
     .await;
-    // One list, one record read and marked, five objects looked at and deleted, two records deleted.
-    assert_eq!(removed, 15, "{:?}", requests.tally());
+    // As an upgrade, and one record more that is read.
+    assert_eq!(back, 11, "{:?}", requests.tally());
+    let request = async || {
+        let request = UninstallRequest::new(&namespace, "demo");
+        assert!(helm.uninstall(request).await.unwrap().succeeded());
+    };
+    let (removed, requests) = count(user, request()).await;
+    // One list, one record read and marked, five objects deleted, five records deleted.
+    assert_eq!(removed, 13, "{:?}", requests.tally());
+
+    // A release of one revision, as peers are measured.
+    let chart = rendered("1.0.0", &five("1"), vec![]);
+    let install = install(&namespace, ReleaseOptions::default());
+    let operation = helm.begin_install_rendered(install, chart).await;
+    operation.unwrap().run().await.unwrap();
+    let (removed, requests) = count(user, request()).await;
+    assert_eq!(removed, 9, "{:?}", requests.tally());
+}
+
+/// Requests that write anything but records.
+fn objects_written(requests: &Requests) -> usize {
+    requests
+        .clone()
+        .writes()
+        .iter()
+        .filter(|request| request.resource != "secrets")
+        .count()
 }
 
 #[tokio::test]

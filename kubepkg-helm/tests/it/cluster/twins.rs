@@ -1,0 +1,285 @@
+//! Two namespaces that live through the same: in one, the real Helm performs every step; in the other, this
+//! crate performs some of them. After each step their objects, managed fields and records must be equal, and
+//! so must what was said.
+
+use super::interop::ChartFolder;
+use super::{live, plane};
+use kubepkg_helm::{
+    Chart, ChartLimits, Helm, InstallRequest, OperationError, Outcome, ReleaseOptions,
+    RollbackRequest, UninstallRequest, UpgradeRequest, Values, Wait,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who performs a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Helm,
+    Ours,
+}
+
+/// A step, in the words of Helm's command line.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Install(Choice),
+    Upgrade(Choice),
+    Rollback(u32, Choice),
+    Uninstall(Choice),
+}
+
+/// Flags of a step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choice {
+    pub(crate) wait: bool,
+    pub(crate) timeout: Option<u64>,
+    pub(crate) force_conflicts: bool,
+}
+
+impl Choice {
+    fn flags(&self) -> Vec<String> {
+        let mut flags = Vec::new();
+        if self.wait {
+            flags.push("--wait".to_owned());
+        }
+        if let Some(seconds) = self.timeout {
+            flags.push(format!("--timeout={seconds}s"));
+        }
+        if self.force_conflicts {
+            flags.push("--force-conflicts".to_owned());
+        }
+        flags
+    }
+
+    fn options(&self) -> ReleaseOptions {
+        let mut options = ReleaseOptions {
+            force_conflicts: self.force_conflicts,
+            ..ReleaseOptions::default()
+        };
+        if self.wait {
+            options.wait = Wait::Ready;
+        }
+        if let Some(seconds) = self.timeout {
+            options.timeout = Duration::from_secs(seconds);
+        }
+        options
+    }
+}
+
+/// A namespace with a release `demo` in it.
+pub(crate) struct World {
+    pub(crate) namespace: String,
+    pub(crate) ours: Helm,
+}
+
+impl World {
+    pub(crate) async fn new(name: &str) -> Self {
+        Self {
+            namespace: plane().await.namespace(name).await.unwrap(),
+            ours: super::helm_of("kubepkg").await,
+        }
+    }
+
+    /// Performs a step and tells what was said: `ok`, or why not.
+    pub(crate) async fn perform(&self, by: By, step: &Step, chart: &ChartFolder) -> String {
+        let said = match by {
+            By::Helm => self.by_helm(step, chart).await,
+            By::Ours => self.by_us(step, chart).await,
+        };
+        said.replace(&self.namespace, "NAMESPACE")
+    }
+
+    async fn by_helm(&self, step: &Step, chart: &ChartFolder) -> String {
+        let (mut arguments, choice) = match step {
+            Step::Install(choice) => (vec!["install", "demo", chart.path()], choice),
+            Step::Upgrade(choice) => (vec!["upgrade", "demo", chart.path()], choice),
+            Step::Rollback(_, choice) => (vec!["rollback", "demo"], choice),
+            Step::Uninstall(choice) => (vec!["uninstall", "demo"], choice),
+        };
+        let revision;
+        if let Step::Rollback(to, _) = step {
+            revision = to.to_string();
+            arguments.push(&revision);
+        }
+        let flags = choice.flags();
+        arguments.extend(flags.iter().map(String::as_str));
+        arguments.extend(["-n", &self.namespace]);
+        let mut command = plane().await.command("helm", "helm").unwrap();
+        command.args(&arguments);
+        let output = tokio::task::spawn_blocking(move || command.output()).await;
+        let output = output.unwrap().unwrap();
+        if output.status.success() {
+            return "ok".to_owned();
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.split_once("Error: ").unwrap_or(("", &said)).1.trim();
+        ["INSTALLATION FAILED: ", "UPGRADE FAILED: "]
+            .iter()
+            .find_map(|word| said.strip_prefix(word))
+            .unwrap_or(said)
+            .to_owned()
+    }
+
+    async fn by_us(&self, step: &Step, chart: &ChartFolder) -> String {
+        let (name, namespace) = ("demo".to_owned(), self.namespace.clone());
+        let load =
+            || Arc::new(Chart::load_dir(chart.path().as_ref(), &ChartLimits::default()).unwrap());
+        let values = Values::default();
+        let done: Result<Outcome, OperationError> = match step {
+            Step::Install(choice) => {
+                let (chart, options) = (load(), choice.options());
+                let request = InstallRequest {
+                    name,
+                    namespace,
+                    chart,
+                    values,
+                    options,
+                };
+                self.ours.install(request).await
+            }
+            Step::Upgrade(choice) => {
+                let (chart, options) = (load(), choice.options());
+                let request = UpgradeRequest {
+                    name,
+                    namespace,
+                    chart,
+                    values,
+                    options,
+                };
+                self.ours.upgrade(request).await
+            }
+            Step::Rollback(to, choice) => {
+                let (to, options) = (Some(*to), choice.options());
+                let request = RollbackRequest {
+                    name,
+                    namespace,
+                    to,
+                    options,
+                };
+                self.ours.rollback(request).await
+            }
+            Step::Uninstall(choice) => {
+                let mut request = UninstallRequest::new(namespace, name);
+                request.wait = choice.wait;
+                self.ours.uninstall(request).await
+            }
+        };
+        match done {
+            Ok(outcome) => outcome.failure.map_or("ok".to_owned(), |why| why.message),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Everything that can be compared: objects and records, without what differs by nature.
+    pub(crate) async fn snapshot(&self) -> Value {
+        let mut objects = Vec::new();
+        for collection in COLLECTIONS {
+            let (group, plural) = collection.rsplit_once('/').unwrap();
+            let path = format!("/{group}/namespaces/{}/{plural}", self.namespace);
+            let list = live(&path).await.unwrap();
+            for item in list["items"].as_array().unwrap() {
+                let name = item["metadata"]["name"].as_str().unwrap();
+                if !["kube-root-ca.crt", "default"].contains(&name) {
+                    objects.push(json!([plural, self.comparable(item)]));
+                }
+            }
+        }
+        let mut records = Vec::new();
+        for head in self.ours.history(&self.namespace, "demo").await.unwrap() {
+            let revision = Some(head.revision);
+            let release = self
+                .ours
+                .get(&self.namespace, "demo", revision)
+                .await
+                .unwrap();
+            let phases: Vec<String> = release
+                .hooks
+                .iter()
+                .map(|hook| format!("{}: {}", hook.name, hook.last_run.phase))
+                .collect();
+            records.push(json!({
+                "revision": release.revision,
+                "status": release.info.status.as_str(),
+                "description": release.info.description.replace(&self.namespace, "NAMESPACE"),
+                "method": format!("{:?}", release.apply_method),
+                "chart": release.chart_version(),
+                "rollback": release.info.rollback_revision,
+                "manifest": release.manifest,
+                "hooks": phases,
+                "labels": head.labels,
+                "config": release.config,
+                "progress": head.progress.is_some(),
+            }));
+        }
+        json!({"objects": objects, "records": records})
+    }
+
+    fn comparable(&self, object: &Value) -> Value {
+        let uid = object["metadata"]["uid"].as_str().unwrap();
+        let text = object.to_string();
+        let text = text
+            .replace(&self.namespace, "NAMESPACE")
+            .replace(uid, "UID");
+        let mut object: Value = serde_json::from_str(&text).unwrap();
+        object["status"] = Value::Null;
+        if let Some(spec) = object["spec"].as_object_mut() {
+            spec.remove("clusterIP");
+            spec.remove("clusterIPs");
+        }
+        let metadata = object["metadata"].as_object_mut().unwrap();
+        for key in ["uid", "resourceVersion", "creationTimestamp", "generation"] {
+            metadata.remove(key);
+        }
+        if let Some(entries) = metadata
+            .get_mut("managedFields")
+            .and_then(Value::as_array_mut)
+        {
+            entries.retain(|entry| entry["manager"] != "kube-controller-manager");
+            for entry in entries.iter_mut() {
+                entry.as_object_mut().unwrap().remove("time");
+            }
+            entries.sort_by_key(|entry| {
+                (entry["manager"].to_string(), entry["operation"].to_string())
+            });
+        }
+        object
+    }
+}
+
+/// What is compared.
+const COLLECTIONS: [&str; 7] = [
+    "api/v1/configmaps",
+    "api/v1/serviceaccounts",
+    "api/v1/services",
+    "apis/apps/v1/deployments",
+    "apis/batch/v1/jobs",
+    "apis/rbac.authorization.k8s.io/v1/roles",
+    "apis/rbac.authorization.k8s.io/v1/rolebindings",
+];
+
+/// Compares two snapshots and shows the first difference.
+pub(crate) fn assert_same(theirs: &Value, ours: &Value, when: &str) {
+    if let Some(difference) = difference(theirs, ours, "") {
+        panic!("{when}: {difference}");
+    }
+}
+
+fn difference(a: &Value, b: &Value, path: &str) -> Option<String> {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            keys.into_iter().find_map(|key| {
+                let none = Value::Null;
+                let (a, b) = (a.get(key).unwrap_or(&none), b.get(key).unwrap_or(&none));
+                difference(a, b, &format!("{path}/{key}"))
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(index, (a, b))| difference(a, b, &format!("{path}/{index}"))),
+        _ if a == b => None,
+        _ => Some(format!("{path}: helm {a:#} ours {b:#}")),
+    }
+}

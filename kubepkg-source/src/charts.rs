@@ -1,4 +1,4 @@
-//! The front door: [`Charts`] fetches a chart by its reference.
+//! The front door: [`Charts`] fetches a chart by its reference, finds versions, and pushes.
 //!
 //! Looks into the cache first: a pinned chart that is there needs no network, one without a pinned
 //! digest needs none for a while after it was last looked up. Otherwise the fetcher of the
@@ -8,7 +8,6 @@
 //! in another form than the pinned one.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,7 +19,7 @@ use kubepkg_resolve::Version;
 use tokio::time::Instant;
 
 use crate::cache::{ArchiveCache, Freshness};
-use crate::credentials::CredentialSource;
+use crate::credentials::{Credential, CredentialSource};
 use crate::failure::Failure;
 use crate::fetch::{Cache, Credentials, Fetch, FetchRequest, Fetched};
 use crate::fetch_error::FetchError;
@@ -28,8 +27,10 @@ use crate::http::HttpRepository;
 use crate::limits::Limits;
 use crate::location::{ChartLocation, LocationError, shown_text};
 use crate::mirror::mirrored;
-use crate::net::{Net, NetError};
-use crate::oci::OciRegistry;
+use crate::net::{Net, NetError, Tls};
+use crate::oci::{Artifact, OciRegistry, Pushed};
+use crate::reference::{OCI_SCHEME, OciReference};
+use crate::retry::attempts;
 
 /// How charts are fetched.
 #[derive(Clone)]
@@ -50,8 +51,8 @@ pub struct SourceOptions {
     pub plain_http: bool,
     /// Where credentials come from, asked in this order.
     pub credentials: Vec<Arc<dyn CredentialSource>>,
-    /// Certificate authorities besides those of the system, in PEM.
-    pub authorities: Vec<u8>,
+    /// Certificates: which authorities are trusted, and who this client is.
+    pub tls: Tls,
     /// Sent with every request. Default: `kubepkg/<version>`.
     pub user_agent: String,
     /// Sizes, times and attempts.
@@ -68,7 +69,7 @@ impl Default for SourceOptions {
             mirror: None,
             plain_http: false,
             credentials: Vec::new(),
-            authorities: Vec::new(),
+            tls: Tls::default(),
             user_agent: concat!("kubepkg/", env!("CARGO_PKG_VERSION")).to_owned(),
             limits: Limits::default(),
         }
@@ -122,6 +123,8 @@ pub struct Charts {
     offline: bool,
     fresh_for: Duration,
     limits: Arc<Limits>,
+    oci: Arc<OciRegistry>,
+    http: Arc<HttpRepository>,
     running: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
 }
 
@@ -144,16 +147,20 @@ impl Charts {
             Some(text) => Some(parse_mirror(text)?),
             None => None,
         };
-        let net = Net::new(&options.user_agent, &options.authorities, &limits)?;
+        let net = Net::new(&options.user_agent, &options.tls, &limits)?;
         let credentials = Credentials::new(options.credentials);
         let oci = Arc::new(OciRegistry::new(
             net.clone(),
             credentials.clone(),
             options.plain_http,
+            Arc::clone(&limits),
         ));
         let http = Arc::new(HttpRepository::new(net, credentials, Arc::clone(&oci)));
-        let fetchers: [(&str, Arc<dyn Fetch>); 3] =
-            [("http", http.clone()), ("https", http), ("oci", oci)];
+        let fetchers: [(&str, Arc<dyn Fetch>); 3] = [
+            ("http", http.clone()),
+            ("https", http.clone()),
+            ("oci", oci.clone()),
+        ];
         Ok(Self {
             fetchers: fetchers
                 .into_iter()
@@ -164,6 +171,8 @@ impl Charts {
             offline: options.offline,
             fresh_for: options.unpinned_fresh_for,
             limits,
+            oci,
+            http,
             running: Mutex::default(),
         })
     }
@@ -180,18 +189,180 @@ impl Charts {
     /// [`FetchError`] with the cause; [`FetchError::is_transient`] tells whether trying again later
     /// can help.
     pub async fn fetch(&self, chart: &ChartRef) -> Result<FetchedChart, FetchError> {
-        let fetched = self.find(chart).await.map_err(|failure| FetchError {
-            repository: shown_text(&chart.repository),
-            name: chart.name.clone(),
-            version: chart.version.clone(),
-            failure,
-        })?;
-        let (bytes, digest) = fetched.archive.into_parts();
-        Ok(FetchedChart {
-            bytes,
-            digest,
-            from_cache: fetched.from_cache,
-        })
+        let fetched = self.find(chart).await.map_err(about(chart))?;
+        Ok(fetched.into())
+    }
+
+    /// The versions of a chart that there are, from the highest down.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch); a registry may forbid to list tags, which [`resolve`](Self::resolve) does without
+    /// for exact versions.
+    pub async fn versions(&self, chart: &ChartRef) -> Result<Vec<String>, FetchError> {
+        let listed = async {
+            let request = self.request_for(chart, String::new())?;
+            let source = self.online(&request)?;
+            let what = request.name.clone();
+            attempts(&self.limits, self.deadline(), &what, || {
+                source.versions(&request, &self.cache)
+            })
+            .await
+        };
+        listed.await.map_err(about(chart))
+    }
+
+    /// The exact version that the `version` of a reference means: itself, the highest one that a constraint allows,
+    /// or the highest stable one when it is empty. A registry is asked for constraints only.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch), and when no version fits.
+    pub async fn resolve(&self, chart: &ChartRef) -> Result<String, FetchError> {
+        let resolved = async {
+            let request = self.request_for(chart, String::new())?;
+            if self.offline && Version::parse(&chart.version).is_ok() {
+                return Ok(chart.version.clone());
+            }
+            let source = self.online(&request)?;
+            let what = request.name.clone();
+            attempts(&self.limits, self.deadline(), &what, || {
+                source.resolve(&request, &chart.version, &self.cache)
+            })
+            .await
+        };
+        resolved.await.map_err(about(chart))
+    }
+
+    /// The provenance file of a chart, or `None` when there is none. It is not checked here.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch).
+    pub async fn provenance(&self, chart: &ChartRef) -> Result<Option<Bytes>, FetchError> {
+        let found = async {
+            let request = self.request(chart)?;
+            let source = self.online(&request)?;
+            let what = request.name.clone();
+            attempts(&self.limits, self.deadline(), &what, || {
+                source.provenance(&request, &self.cache)
+            })
+            .await
+        };
+        found.await.map_err(about(chart))
+    }
+
+    /// Fetches an archive by its own `http` or `https` address. It is not kept in the cache.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch). The error has no version and no name.
+    pub async fn fetch_url(&self, address: &str) -> Result<FetchedChart, FetchError> {
+        let chart = ChartRef {
+            repository: address.to_owned(),
+            ..ChartRef::default()
+        };
+        let fetched = async {
+            let request = self.request_for(&chart, String::new())?;
+            self.online(&request)?;
+            let ChartLocation::Http(location) = &request.location else {
+                let scheme = request.location.scheme().to_owned();
+                return Err(Failure::Scheme { scheme });
+            };
+            let mut url = location.base().clone();
+            let path = url.path().trim_end_matches('/').to_owned();
+            url.set_path(&path);
+            let credential = self.http.credential(location).await?;
+            attempts(&self.limits, self.deadline(), address, || {
+                self.http.fetch_url(&url, credential.as_ref(), &request)
+            })
+            .await
+        };
+        fetched.await.map(Into::into).map_err(about(&chart))
+    }
+
+    /// Fetches the chart of a registry that a reference names, by its tag or by the digest of its manifest.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch).
+    pub async fn fetch_reference(
+        &self,
+        reference: &OciReference,
+    ) -> Result<FetchedChart, FetchError> {
+        let chart = of_reference(reference);
+        let fetched = async {
+            let request = self.request_for(&chart, String::new())?;
+            self.online(&request)?;
+            attempts(&self.limits, self.deadline(), &chart.name, || {
+                self.oci.pull(reference, None, &request, &self.cache)
+            })
+            .await
+        };
+        fetched.await.map(Into::into).map_err(about(&chart))
+    }
+
+    /// Pushes an artifact to a registry under the tag of a reference. What the registry has is not sent again.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`] with the cause, for the reference.
+    pub async fn push(
+        &self,
+        reference: &OciReference,
+        artifact: &Artifact,
+    ) -> Result<Pushed, FetchError> {
+        let pushed = async {
+            if self.offline {
+                return Err(Failure::Offline);
+            }
+            self.oci.push(reference, artifact).await
+        };
+        pushed.await.map_err(about(&of_reference(reference)))
+    }
+
+    /// Checks a credential against a registry, `host` or `host:port`. Keeping it is another matter:
+    /// [`DockerConfig::store`](crate::DockerConfig::store).
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`] with the cause: the registry refused it, or can't be reached.
+    pub async fn check_login(&self, host: &str, credential: &Credential) -> Result<(), FetchError> {
+        let checked = async {
+            if self.offline {
+                return Err(Failure::Offline);
+            }
+            attempts(&self.limits, self.deadline(), host, || {
+                self.oci.ping(host, credential)
+            })
+            .await
+        };
+        let chart = ChartRef {
+            repository: format!("{OCI_SCHEME}{host}"),
+            ..ChartRef::default()
+        };
+        checked.await.map_err(about(&chart))
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.limits.total_time
+    }
+
+    /// The fetcher of a request that needs the network.
+    fn online(&self, request: &FetchRequest) -> Result<&dyn Fetch, Failure> {
+        if self.offline {
+            return Err(Failure::Offline);
+        }
+        self.fetcher(request)
+    }
+
+    fn fetcher(&self, request: &FetchRequest) -> Result<&dyn Fetch, Failure> {
+        self.fetchers
+            .get(request.location.scheme())
+            .map(AsRef::as_ref)
+            .ok_or_else(|| Failure::Scheme {
+                scheme: request.location.scheme().to_owned(),
+            })
     }
 
     async fn find(&self, chart: &ChartRef) -> Result<Fetched, Failure> {
@@ -204,14 +375,9 @@ impl Charts {
             let cached = self.cached(&key, &request, Wanted::Any).await;
             return cached.ok_or(Failure::Offline);
         }
-        let source = self
-            .fetchers
-            .get(request.location.scheme())
-            .ok_or_else(|| Failure::Scheme {
-                scheme: request.location.scheme().to_owned(),
-            })?;
+        let source = self.fetcher(&request)?;
         let lock = self.lock(&format!("{key}\n{}\n{}", request.name, request.version));
-        let deadline = Instant::now() + self.limits.total_time;
+        let deadline = self.deadline();
         let Ok(_only_caller) = tokio::time::timeout_at(deadline, lock.lock()).await else {
             return Err(Failure::Deadline {
                 limit: self.limits.total_time,
@@ -222,7 +388,7 @@ impl Charts {
         if let Some(cached) = self.cached(&key, &request, Wanted::Fresh).await {
             return Ok(cached);
         }
-        match self.attempts(source.as_ref(), &request, deadline).await {
+        match self.attempts(source, &request, deadline).await {
             Ok(fetched) => {
                 self.keep(&key, &request, &fetched).await;
                 Ok(fetched)
@@ -245,21 +411,25 @@ impl Charts {
     }
 
     fn request(&self, chart: &ChartRef) -> Result<FetchRequest, Failure> {
-        let origin = ChartLocation::parse(&chart.repository).map_err(Failure::Location)?;
-        let location = match &self.mirror {
-            Some(mirror) => mirrored(mirror, &origin).map_err(Failure::Location)?,
-            None => origin,
-        };
         if Version::parse(&chart.version).is_err() {
             return Err(Failure::Version {
                 version: chart.version.clone(),
             });
         }
+        self.request_for(chart, chart.version.clone())
+    }
+
+    fn request_for(&self, chart: &ChartRef, version: String) -> Result<FetchRequest, Failure> {
+        let origin = ChartLocation::parse(&chart.repository).map_err(Failure::Location)?;
+        let location = match &self.mirror {
+            Some(mirror) => mirrored(mirror, &origin).map_err(Failure::Location)?,
+            None => origin,
+        };
         let digest = chart.pinned().map_err(Failure::PinnedDigest)?;
         Ok(FetchRequest {
             location,
             name: chart.name.clone(),
-            version: chart.version.clone(),
+            version,
             digest,
             limits: Arc::clone(&self.limits),
         })
@@ -317,38 +487,10 @@ impl Charts {
         request: &FetchRequest,
         deadline: Instant,
     ) -> Result<Fetched, Failure> {
-        let retry = &self.limits.retry;
-        let limit = self.limits.total_time;
-        let mut last = None;
-        for attempt in 1.. {
-            let fetched = source.fetch(request, &self.cache);
-            let Ok(outcome) = tokio::time::timeout_at(deadline, fetched).await else {
-                return Err(Failure::Deadline {
-                    limit,
-                    last: last.map(Box::new),
-                });
-            };
-            let failure = match outcome {
-                Ok(fetched) => return Ok(fetched),
-                Err(failure) => failure,
-            };
-            if !failure.is_transient() || attempt >= retry.attempts {
-                return Err(failure);
-            }
-            let asked = failure.retry_after().unwrap_or_default();
-            let wait = retry.wait(attempt, chance()).max(asked);
-            if Instant::now() + wait >= deadline {
-                // Waiting longer than the caller does is of no use; it learns how long to wait.
-                return Err(failure);
-            }
-            tracing::debug!(chart = request.name, attempt, ?wait, %failure, "trying again");
-            tokio::time::sleep(wait).await;
-            last = Some(failure);
-        }
-        Err(Failure::Deadline {
-            limit,
-            last: last.map(Box::new),
+        attempts(&self.limits, deadline, &request.name, || {
+            source.fetch(request, &self.cache)
         })
+        .await
     }
 
     /// The lock of one chart version; locks that nobody holds are forgotten.
@@ -381,6 +523,43 @@ enum Wanted {
     Any,
 }
 
+impl From<Fetched> for FetchedChart {
+    fn from(fetched: Fetched) -> Self {
+        let (bytes, digest) = fetched.archive.into_parts();
+        Self {
+            bytes,
+            digest,
+            from_cache: fetched.from_cache,
+        }
+    }
+}
+
+/// Puts the chart to a failure.
+fn about(chart: &ChartRef) -> impl FnOnce(Failure) -> FetchError + use<> {
+    let (repository, name) = (shown_text(&chart.repository), chart.name.clone());
+    let version = chart.version.clone();
+    move |failure| FetchError {
+        repository,
+        name,
+        version,
+        failure,
+    }
+}
+
+/// A reference as a chart, for requests and messages.
+fn of_reference(reference: &OciReference) -> ChartRef {
+    let (path, name) = match reference.repository.rsplit_once('/') {
+        Some((path, name)) => (format!("/{path}"), name),
+        None => (String::new(), reference.repository.as_str()),
+    };
+    ChartRef {
+        repository: format!("{OCI_SCHEME}{}{path}", reference.registry),
+        name: name.to_owned(),
+        version: reference.tag.replace('_', "+"),
+        ..ChartRef::default()
+    }
+}
+
 fn parse_mirror(text: &str) -> Result<ChartLocation, SourceError> {
     let error = |source| SourceError::Mirror {
         mirror: shown_text(text),
@@ -390,11 +569,4 @@ fn parse_mirror(text: &str) -> Result<ChartLocation, SourceError> {
         mirror @ ChartLocation::Oci(_) => Ok(mirror),
         _ => Err(error(LocationError::Mirror)),
     }
-}
-
-/// A number between 0 and 1, from the keys that the standard library draws for its hash maps.
-fn chance() -> f64 {
-    let drawn = std::hash::RandomState::new().build_hasher().finish();
-    // The upper 32 bits are enough to spread callers.
-    f64::from(u32::try_from(drawn >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }

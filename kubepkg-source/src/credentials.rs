@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use docker_credential::{CredentialRetrievalError, DockerCredential};
 
 /// What Docker Hub is called in Docker's own configuration.
-const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
+pub(crate) const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
 /// Bytes of a `config.json` that are read; a Secret can't be larger.
 const CONFIG_BYTES: u64 = 1024 * 1024;
 
@@ -125,6 +125,26 @@ impl DockerConfig {
             path: folder.join("config.json"),
             required: false,
         })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The content, or `None` when there is no file: for writers, who make it.
+    pub(crate) fn read_or_none(&self) -> Result<Option<Vec<u8>>, CredentialError> {
+        let usual = Self {
+            path: self.path.clone(),
+            required: false,
+        };
+        usual.read()
+    }
+
+    pub(crate) fn format_error(&self) -> CredentialError {
+        CredentialError::Format {
+            path: self.path.clone(),
+        }
     }
 
     fn read(&self) -> Result<Option<Vec<u8>>, CredentialError> {

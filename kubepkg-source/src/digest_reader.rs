@@ -111,6 +111,22 @@ impl DigestReader {
         self.limit
     }
 
+    /// How many bytes were taken.
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Whether any digest is expected.
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
+    }
+
+    /// Forgets the bytes that were taken, not what is expected.
+    pub(crate) fn restart(&mut self) {
+        self.hash = Sha256::new();
+        self.bytes.clear();
+    }
+
     /// Takes the next chunk.
     ///
     /// # Errors

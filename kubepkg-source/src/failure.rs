@@ -17,6 +17,7 @@ use crate::digest_reader::{DigestClaim, Unverified};
 use crate::index::IndexError;
 use crate::location::LocationError;
 use crate::reference::ReferenceError;
+use crate::versions::SelectError;
 
 /// What there is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,37 @@ pub enum Failure {
     /// The pinned digest is none.
     #[error(transparent)]
     PinnedDigest(InvalidDigest),
+    /// No version was selected among those that there are.
+    #[error("{repository}")]
+    Selection {
+        /// What was looked through.
+        repository: String,
+        /// Why nothing was selected.
+        #[source]
+        source: SelectError,
+    },
+    /// A chart of the location can only be asked for by its exact version.
+    #[error("locations of scheme {scheme:?} have no list of versions")]
+    NoList {
+        /// The scheme.
+        scheme: String,
+    },
+    /// A list of tags does not end.
+    #[error("{url}: there are more than {limit} pages of tags")]
+    TooManyPages {
+        /// The page that was not read any more.
+        url: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// A registry's answer to a push makes no sense.
+    #[error("pushing to {url}: {reason}")]
+    Upload {
+        /// The URL.
+        url: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
     /// The server works and has no such thing.
     #[error("{}", missing_text(*.what, .at))]
     Missing {
@@ -317,6 +349,10 @@ impl Failure {
             }
             Self::Challenge { .. } => "use a registry with basic or token authentication",
             Self::Credentials { .. } => "mend the registry config",
+            Self::Selection { .. } => "ask for a version that is there",
+            Self::NoList { .. } => "name one exact version",
+            Self::TooManyPages { .. } => "name one exact version, or raise the limit",
+            Self::Upload { .. } => "check that the address is a registry",
             Self::Offline => "import the chart into the cache, or allow the network",
             _ => "check the repository's address",
         }

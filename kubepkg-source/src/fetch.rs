@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use kubepkg_api::Digest;
 
 use crate::cache::ArchiveCache;
@@ -15,6 +16,7 @@ use crate::digest_reader::{DigestClaim, DigestReader, Verified};
 use crate::failure::Failure;
 use crate::limits::Limits;
 use crate::location::ChartLocation;
+use crate::versions::select_version;
 
 /// One chart to fetch.
 #[derive(Debug, Clone)]
@@ -24,7 +26,7 @@ pub struct FetchRequest {
     pub location: ChartLocation,
     /// Its name.
     pub name: String,
-    /// Its exact version.
+    /// Its exact version; empty where versions are what is asked for.
     pub version: String,
     /// The digest that the archive must have, when it is pinned.
     pub digest: Option<Digest>,
@@ -74,6 +76,64 @@ pub trait Fetch: Send + Sync {
     /// [`Failure::Missing`] when the server works and has no such chart, other failures otherwise;
     /// whether they are worth another attempt is told by [`Failure::is_transient`].
     async fn fetch(&self, request: &FetchRequest, cache: &Cache) -> Result<Fetched, Failure>;
+
+    /// The versions of a chart that there are, from the highest down. The request has no version.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::NoList`] for a scheme that has no such list, which is what happens when this is not implemented.
+    async fn versions(
+        &self,
+        request: &FetchRequest,
+        _cache: &Cache,
+    ) -> Result<Vec<String>, Failure> {
+        Err(Failure::NoList {
+            scheme: request.location.scheme().to_owned(),
+        })
+    }
+
+    /// The exact version that a constraint means; an empty one means the highest stable version.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Selection`] when no version fits, and those of [`versions`](Self::versions).
+    async fn resolve(
+        &self,
+        request: &FetchRequest,
+        wanted: &str,
+        cache: &Cache,
+    ) -> Result<String, Failure> {
+        let versions = self.versions(request, cache).await?;
+        select(&versions, wanted, &request.location)
+    }
+
+    /// The provenance file of a chart; none when there is none, or when the scheme knows none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`fetch`](Self::fetch).
+    async fn provenance(
+        &self,
+        _request: &FetchRequest,
+        _cache: &Cache,
+    ) -> Result<Option<Bytes>, Failure> {
+        Ok(None)
+    }
+}
+
+/// Selects among versions, and says where they were looked for when none fits.
+pub(crate) fn select(
+    versions: &[String],
+    wanted: &str,
+    location: &ChartLocation,
+) -> Result<String, Failure> {
+    let texts: Vec<&str> = versions.iter().map(String::as_str).collect();
+    select_version(&texts, wanted)
+        .map(str::to_owned)
+        .map_err(|source| Failure::Selection {
+            repository: location.to_string(),
+            source,
+        })
 }
 
 /// The cache as fetchers see it: nothing of it blocks the caller, and it may be absent.

@@ -15,7 +15,7 @@ pub struct FetchError {
     pub repository: String,
     /// The chart.
     pub name: String,
-    /// The version that was asked for.
+    /// The version that was asked for; empty when it was any, or when it was a registry.
     pub version: String,
     /// The cause.
     pub failure: Failure,
@@ -62,11 +62,15 @@ impl fmt::Display for FetchError {
             version,
             ..
         } = self;
-        write!(
-            f,
-            "chart {name} {version} from {repository}: {}",
-            self.detail()
-        )
+        match (name.as_str(), version.as_str()) {
+            ("", _) => write!(f, "{repository}: {}", self.detail()),
+            (_, "") => write!(f, "chart {name} from {repository}: {}", self.detail()),
+            _ => write!(
+                f,
+                "chart {name} {version} from {repository}: {}",
+                self.detail()
+            ),
+        }
     }
 }
 

@@ -10,20 +10,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use http::StatusCode;
-use http::header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
+use http::header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RANGE};
 use kubepkg_api::Digest;
 use reqwest::RequestBuilder;
 use url::Url;
 
 use crate::cache::Validators;
 use crate::credentials::Credential;
-use crate::digest_reader::{DigestClaim, DigestReader};
+use crate::digest_reader::{DigestClaim, DigestReader, Verified};
 use crate::failure::{Failure, Missing};
 use crate::fetch::{Cache, Credentials, Fetch, FetchRequest, Fetched};
 use crate::index::{Found, Index, IndexEntry};
+use crate::limits::Limits;
 use crate::location::{ChartLocation, HttpLocation, shown};
-use crate::net::{ContentKind, Net, header, read_body, send, status_failure};
+use crate::net::{ContentKind, Net, download, header, read_body, send, status_failure};
 use crate::oci::{Claim, OciRegistry};
 use crate::reference::{OCI_SCHEME, OciReference};
 
@@ -55,7 +57,10 @@ impl HttpRepository {
         }
     }
 
-    async fn credential(&self, location: &HttpLocation) -> Result<Option<Credential>, Failure> {
+    pub(crate) async fn credential(
+        &self,
+        location: &HttpLocation,
+    ) -> Result<Option<Credential>, Failure> {
         if let Some(credential) = location.credential() {
             return Ok(Some(credential.clone()));
         }
@@ -163,22 +168,15 @@ impl HttpRepository {
         {
             return Ok(fetched);
         }
-        let address = entry.urls.first().map(String::as_str).unwrap_or_default();
-        if address.starts_with(OCI_SCHEME) {
-            let reference = OciReference::parse(address).map_err(Failure::Reference)?;
-            let claim = claimed.map(|digest| Claim {
-                claim: DigestClaim::Index,
-                digest,
-            });
-            return self.oci.pull(&reference, claim, request, cache).await;
-        }
-        let unusable = || Failure::ArchiveUrl {
-            url: shown(index_url),
-            address: address.to_owned(),
-        };
-        let url = match index_url.join(address) {
-            Ok(url) if !address.is_empty() && matches!(url.scheme(), "http" | "https") => url,
-            _ => return Err(unusable()),
+        let url = match archive_address(index_url, entry)? {
+            Address::Oci(reference) => {
+                let claim = claimed.map(|digest| Claim {
+                    claim: DigestClaim::Index,
+                    digest,
+                });
+                return self.oci.pull(&reference, claim, request, cache).await;
+            }
+            Address::Http(url) => url,
         };
         let known_digest = request.digest.is_some() || claimed.is_some();
         if index_url.scheme() == "https" && url.scheme() == "http" && !known_digest {
@@ -189,31 +187,60 @@ impl HttpRepository {
             });
         }
         let credential = credential.filter(|_| url.origin() == index_url.origin());
-        let call = authorized(self.net.get(&url, ContentKind::Archive), credential);
-        let response = send(call, &url).await?;
-        match response.status() {
-            StatusCode::NOT_FOUND | StatusCode::GONE => {
-                return Err(Failure::Missing {
-                    what: Missing::Archive,
-                    at: shown(&url),
-                });
-            }
-            status if status.is_success() => {}
-            _ => return Err(status_failure(&response, &url, credential.is_some())),
-        }
         let mut reader = request.archive_reader();
         if let Some(digest) = claimed {
             reader = reader.expect(DigestClaim::Index, digest);
         }
-        read_body(response, reader, &url)
+        self.get(&url, credential, reader, &request.limits)
             .await
             .map(Fetched::downloaded)
     }
-}
 
-#[async_trait]
-impl Fetch for HttpRepository {
-    async fn fetch(&self, request: &FetchRequest, cache: &Cache) -> Result<Fetched, Failure> {
+    /// Gets a file, going on where the answer breaks off.
+    async fn get(
+        &self,
+        url: &Url,
+        credential: Option<&Credential>,
+        reader: DigestReader,
+        limits: &Limits,
+    ) -> Result<Verified, Failure> {
+        let call = || authorized(self.net.get(url, ContentKind::Archive), credential);
+        let response = send(call(), url).await?;
+        match response.status() {
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                return Err(Failure::Missing {
+                    what: Missing::Archive,
+                    at: shown(url),
+                });
+            }
+            status if status.is_success() => {}
+            _ => return Err(status_failure(&response, url, credential.is_some())),
+        }
+        download(response, reader, url, limits, |range| {
+            send(call().header(RANGE, range), url)
+        })
+        .await
+    }
+
+    /// Fetches an archive by its own address, without an index.
+    pub(crate) async fn fetch_url(
+        &self,
+        url: &Url,
+        credential: Option<&Credential>,
+        request: &FetchRequest,
+    ) -> Result<Fetched, Failure> {
+        let reader = request.archive_reader();
+        self.get(url, credential, reader, &request.limits)
+            .await
+            .map(Fetched::downloaded)
+    }
+
+    /// The index, who asks for it, and what it says about the chart of a request.
+    async fn look_up(
+        &self,
+        request: &FetchRequest,
+        cache: &Cache,
+    ) -> Result<(Url, Option<Credential>, Arc<Index>), Failure> {
         let ChartLocation::Http(location) = &request.location else {
             let scheme = request.location.scheme().to_owned();
             return Err(Failure::Scheme { scheme });
@@ -225,17 +252,108 @@ impl Fetch for HttpRepository {
         let index = self
             .index(&index_url, credential.as_ref(), request, cache)
             .await?;
+        Ok((index_url, credential, index))
+    }
+
+    async fn entry(
+        &self,
+        request: &FetchRequest,
+        cache: &Cache,
+    ) -> Result<(Url, Option<Credential>, IndexEntry), Failure> {
+        let (index_url, credential, index) = self.look_up(request, cache).await?;
         let missing = |what| Failure::Missing {
             what,
             at: shown(&index_url),
         };
-        let entry = match index.find(&request.name, &request.version) {
-            Found::Entry(entry) => entry,
+        let found = index
+            .find(&request.name, &request.version)
+            .map_err(|source| Failure::Index {
+                url: shown(&index_url),
+                source,
+            })?;
+        let entry = match found {
+            Found::Entry(entry) => entry.clone(),
             Found::NoChart => return Err(missing(Missing::Chart)),
             Found::NoVersion => return Err(missing(Missing::Version)),
         };
-        self.archive(&index_url, entry, credential.as_ref(), request, cache)
+        Ok((index_url, credential, entry))
+    }
+}
+
+/// Where an archive is.
+enum Address {
+    Http(Url),
+    Oci(OciReference),
+}
+
+/// The first address of an entry, relative to the index or absolute.
+fn archive_address(index_url: &Url, entry: &IndexEntry) -> Result<Address, Failure> {
+    let address = entry.urls.first().map(String::as_str).unwrap_or_default();
+    if address.starts_with(OCI_SCHEME) {
+        return OciReference::parse(address)
+            .map(Address::Oci)
+            .map_err(Failure::Reference);
+    }
+    match index_url.join(address) {
+        Ok(url) if !address.is_empty() && matches!(url.scheme(), "http" | "https") => {
+            Ok(Address::Http(url))
+        }
+        _ => Err(Failure::ArchiveUrl {
+            url: shown(index_url),
+            address: address.to_owned(),
+        }),
+    }
+}
+
+#[async_trait]
+impl Fetch for HttpRepository {
+    async fn fetch(&self, request: &FetchRequest, cache: &Cache) -> Result<Fetched, Failure> {
+        let (index_url, credential, entry) = self.entry(request, cache).await?;
+        self.archive(&index_url, &entry, credential.as_ref(), request, cache)
             .await
+    }
+
+    async fn versions(
+        &self,
+        request: &FetchRequest,
+        cache: &Cache,
+    ) -> Result<Vec<String>, Failure> {
+        let (index_url, _, index) = self.look_up(request, cache).await?;
+        let versions = index
+            .versions(&request.name)
+            .map_err(|source| Failure::Index {
+                url: shown(&index_url),
+                source,
+            })?
+            .ok_or_else(|| Failure::Missing {
+                what: Missing::Chart,
+                at: shown(&index_url),
+            })?;
+        Ok(versions.map(|entry| entry.version.clone()).collect())
+    }
+
+    async fn provenance(
+        &self,
+        request: &FetchRequest,
+        cache: &Cache,
+    ) -> Result<Option<Bytes>, Failure> {
+        let (index_url, credential, entry) = self.entry(request, cache).await?;
+        let mut url = match archive_address(&index_url, &entry)? {
+            Address::Oci(reference) => return self.oci.pull_provenance(&reference).await,
+            Address::Http(url) => url,
+        };
+        let credential = credential.filter(|_| url.origin() == index_url.origin());
+        let path = format!("{}.prov", url.path());
+        url.set_path(&path);
+        let reader = DigestReader::new(request.limits.provenance_bytes);
+        match self
+            .get(&url, credential.as_ref(), reader, &request.limits)
+            .await
+        {
+            Ok(content) => Ok(Some(content.into_parts().0)),
+            Err(Failure::Missing { .. }) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 }
 
@@ -247,9 +365,9 @@ async fn read_kept(url: &Url, cache: &Cache) -> Option<KnownIndex> {
     Some(KnownIndex { validators, index })
 }
 
-/// Parses where it may take its time: an index of a hundred megabytes takes seconds.
-async fn parse(text: bytes::Bytes, url: &Url) -> Result<Arc<Index>, Failure> {
-    match tokio::task::spawn_blocking(move || Index::parse(&text)).await {
+/// Reads where it may take its time: an index that no machine wrote is parsed as a whole.
+async fn parse(text: Bytes, url: &Url) -> Result<Arc<Index>, Failure> {
+    match tokio::task::spawn_blocking(move || Index::open(text)).await {
         Ok(Ok(index)) => Ok(Arc::new(index)),
         Ok(Err(source)) => Err(Failure::Index {
             url: shown(url),

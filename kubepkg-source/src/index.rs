@@ -3,15 +3,22 @@
 //! Reads as Helm does: strict for YAML (unknown and duplicate fields are errors), lenient for a
 //! text that is valid JSON; field names match without case; entries that are no valid charts are
 //! left out silently; versions are ordered from the highest down. Only what fetching needs is
-//! kept, one entry at a time, so that a large index costs its text and little more. A version is
+//! kept, so that a large index costs its text and little more. [`Index::parse`] reads all of it at
+//! once; [`Index::open`] finds where the charts of a machine-written index stand and reads a chart
+//! when it is asked for, so that a mistake in one chart is met by who wants that chart. A version is
 //! looked up exactly; `v` before it and build metadata behind it are tolerated where no entry has
-//! the very text, as in Helm's `Get`. Constraints are refused. Rules from Helm's behaviour (vectors
-//! `load` and `get` in `tests/vectors`).
+//! the very text, as in Helm's `Get`; for constraints there is `select_version`. Rules from Helm's
+//! behaviour (vectors `load` and `get` in `tests/vectors`).
 
 mod entry;
+mod skeleton;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
 
 use kubepkg_resolve::Version;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -35,6 +42,15 @@ pub enum IndexError {
     /// `apiVersion` is missing.
     #[error("no API version specified")]
     ApiVersion,
+    /// One chart of the index can't be read.
+    #[error("chart {chart:?}")]
+    Chart {
+        /// The chart.
+        chart: String,
+        /// Why.
+        #[source]
+        source: Arc<IndexError>,
+    },
 }
 
 /// One version of a chart.
@@ -49,12 +65,25 @@ pub struct IndexEntry {
     pub urls: Vec<String>,
     /// The SHA-256 digest of the archive, with or without `sha256:`; empty when absent.
     pub digest: String,
+    /// All fields as they were written; kept by [`Index::parse_whole`] alone.
+    pub fields: Option<Map<String, Value>>,
 }
 
+/// The versions of one chart, from the highest down.
+type Versions = Vec<(Version, IndexEntry)>;
+
 /// What an index has.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Index {
-    entries: BTreeMap<String, Vec<(Version, IndexEntry)>>,
+    text: Bytes,
+    charts: BTreeMap<String, Chart>,
+}
+
+/// A chart that was read, or the place where it stands.
+#[derive(Debug, Clone)]
+struct Chart {
+    place: Range<usize>,
+    read: OnceLock<Result<Versions, Arc<IndexError>>>,
 }
 
 /// The answer of [`Index::find`].
@@ -69,65 +98,176 @@ pub enum Found<'a> {
 }
 
 impl Index {
-    /// Reads an index.
+    /// Reads an index as a whole.
     ///
     /// # Errors
     ///
     /// The text is empty, is not YAML, or is no index.
     pub fn parse(text: &[u8]) -> Result<Self, IndexError> {
+        Self::read(text, false)
+    }
+
+    /// Reads an index as a whole, and keeps all fields of its entries.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_whole(text: &[u8]) -> Result<Self, IndexError> {
+        Self::read(text, true)
+    }
+
+    /// Opens an index: what is around the charts is read, each chart when it is asked for.
+    ///
+    /// A text that no machine wrote is parsed as a whole.
+    ///
+    /// # Errors
+    ///
+    /// The text is empty, is not YAML, or is no index. Mistakes inside a chart may be found later.
+    pub fn open(text: Bytes) -> Result<Self, IndexError> {
+        let Some(skeleton) = skeleton::skeleton(&text) else {
+            return Self::parse(&text);
+        };
+        let frame =
+            kubepkg_yaml::yaml_to_json_strict_with(&skeleton.frame, &yaml_limits(&skeleton.frame))
+                .map_err(IndexError::Yaml)?;
+        from_json(frame.as_bytes(), true, false)?;
+        let place = |(name, place)| {
+            let read = OnceLock::new();
+            (name, Chart { place, read })
+        };
+        Ok(Self {
+            charts: skeleton.charts.into_iter().map(place).collect(),
+            text,
+        })
+    }
+
+    fn read(text: &[u8], keep: bool) -> Result<Self, IndexError> {
         if text.is_empty() {
             return Err(IndexError::Empty);
         }
         if let Ok(IgnoredAny) = serde_json::from_slice::<IgnoredAny>(text) {
-            return Self::from_json(text, false);
+            return Self::from_json(text, false, keep);
         }
         let json = kubepkg_yaml::yaml_to_json_strict_with(text, &yaml_limits(text))
             .map_err(IndexError::Yaml)?;
-        Self::from_json(json.as_bytes(), true)
+        Self::from_json(json.as_bytes(), true, keep)
     }
 
-    fn from_json(json: &[u8], strict: bool) -> Result<Self, IndexError> {
-        let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let raw = IndexSeed { strict }
-            .deserialize(&mut deserializer)
-            .map_err(IndexError::Form)?;
-        deserializer.end().map_err(IndexError::Form)?;
-        if raw.api_version.is_empty() {
-            return Err(IndexError::ApiVersion);
+    fn from_json(json: &[u8], strict: bool, keep: bool) -> Result<Self, IndexError> {
+        let read = |(name, versions)| {
+            let chart = Chart {
+                place: 0..0,
+                read: OnceLock::from(Ok(versions)),
+            };
+            (name, chart)
+        };
+        Ok(Self {
+            text: Bytes::new(),
+            charts: from_json(json, strict, keep)?
+                .into_iter()
+                .map(read)
+                .collect(),
+        })
+    }
+
+    /// The names of the charts.
+    pub fn charts(&self) -> impl Iterator<Item = &str> {
+        self.charts.keys().map(String::as_str)
+    }
+
+    /// The versions of a chart, highest first; `None` when there is no such chart.
+    ///
+    /// # Errors
+    ///
+    /// The index was opened, and this chart of it can't be read.
+    pub fn versions(
+        &self,
+        chart: &str,
+    ) -> Result<Option<impl Iterator<Item = &IndexEntry> + use<'_>>, IndexError> {
+        let versions = self.chart(chart)?;
+        Ok(versions.map(|versions| versions.iter().map(|(_, entry)| entry)))
+    }
+
+    fn chart(&self, name: &str) -> Result<Option<&Versions>, IndexError> {
+        let Some(chart) = self.charts.get(name) else {
+            return Ok(None);
+        };
+        let text = self.text.get(chart.place.clone()).unwrap_or_default();
+        let read = chart
+            .read
+            .get_or_init(|| one_chart(name, text).map_err(Arc::new));
+        match read {
+            Ok(versions) => Ok(Some(versions)),
+            Err(source) => Err(IndexError::Chart {
+                chart: name.to_owned(),
+                source: Arc::clone(source),
+            }),
         }
-        let mut entries = raw.entries;
-        for versions in entries.values_mut() {
-            versions.sort_by(|(a, _), (b, _)| b.cmp(a));
-        }
-        Ok(Self { entries })
     }
 
     /// Finds a version of a chart: the entry with the very text, else the first one that is the
     /// same version but for a leading `v` and build metadata.
-    pub fn find(&self, chart: &str, version: &str) -> Found<'_> {
-        let Some(versions) = self
-            .entries
-            .get(chart)
-            .filter(|versions| !versions.is_empty())
-        else {
-            return Found::NoChart;
+    ///
+    /// # Errors
+    ///
+    /// The index was opened, and this chart of it can't be read.
+    pub fn find(&self, chart: &str, version: &str) -> Result<Found<'_>, IndexError> {
+        let Some(versions) = self.chart(chart)?.filter(|versions| !versions.is_empty()) else {
+            return Ok(Found::NoChart);
         };
         let exact = versions.iter().find(|(_, entry)| entry.version == version);
         let same = || {
             let wanted = Version::parse_published(version).ok()?;
-            versions.iter().find(|(version, _)| *version == wanted)
+            versions.iter().find(|(known, _)| *known == wanted)
         };
-        exact
-            .or_else(same)
-            .map_or(Found::NoVersion, |(_, entry)| Found::Entry(entry))
+        let found = exact.or_else(same);
+        Ok(found.map_or(Found::NoVersion, |(_, entry)| Found::Entry(entry)))
     }
+}
 
-    /// The versions of each chart, highest first.
-    pub fn entries(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &IndexEntry>)> {
-        self.entries
-            .iter()
-            .map(|(key, versions)| (key.as_str(), versions.iter().map(|(_, entry)| entry)))
+/// Reads the text of one chart: its key and its versions.
+fn one_chart(name: &str, text: &[u8]) -> Result<Versions, IndexError> {
+    let json = kubepkg_yaml::yaml_to_json_strict_with(text, &yaml_limits(text))
+        .map_err(IndexError::Yaml)?;
+    let mut entries = BTreeMap::new();
+    let mut deserializer = serde_json::Deserializer::from_str(&json);
+    EntriesSeed {
+        strict: true,
+        keep: false,
+        entries: &mut entries,
     }
+    .deserialize(&mut deserializer)
+    .map_err(IndexError::Form)?;
+    deserializer.end().map_err(IndexError::Form)?;
+    let versions = entries.remove(name).filter(|_| entries.is_empty());
+    // The pass that found the chart and the parser disagree about where it ends.
+    let mut versions = versions.ok_or_else(|| {
+        IndexError::Form(serde::de::Error::custom(
+            "the text has another chart as well",
+        ))
+    })?;
+    versions.sort_by(|(a, _), (b, _)| b.cmp(a));
+    Ok(versions)
+}
+
+fn from_json(
+    json: &[u8],
+    strict: bool,
+    keep: bool,
+) -> Result<BTreeMap<String, Versions>, IndexError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let raw = IndexSeed { strict, keep }
+        .deserialize(&mut deserializer)
+        .map_err(IndexError::Form)?;
+    deserializer.end().map_err(IndexError::Form)?;
+    if raw.api_version.is_empty() {
+        return Err(IndexError::ApiVersion);
+    }
+    let mut entries = raw.entries;
+    for versions in entries.values_mut() {
+        versions.sort_by(|(a, _), (b, _)| b.cmp(a));
+    }
+    Ok(entries)
 }
 
 /// The size of an index is limited where it is read; its content may be as large as that allows.
@@ -144,7 +284,7 @@ fn yaml_limits(text: &[u8]) -> kubepkg_yaml::Limits {
 #[derive(Default)]
 struct RawIndex {
     api_version: String,
-    entries: BTreeMap<String, Vec<(Version, IndexEntry)>>,
+    entries: BTreeMap<String, Versions>,
 }
 
 const INDEX_FIELDS: [&str; 6] = [
@@ -159,6 +299,7 @@ const INDEX_FIELDS: [&str; 6] = [
 /// Reads the index as a whole.
 struct IndexSeed {
     strict: bool,
+    keep: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for IndexSeed {
@@ -192,6 +333,7 @@ impl<'de> Visitor<'de> for IndexSeed {
                 }
                 Some("entries") => map.next_value_seed(EntriesSeed {
                     strict: self.strict,
+                    keep: self.keep,
                     entries: &mut index.entries,
                 })?,
                 Some("generated") => {
@@ -213,7 +355,8 @@ impl<'de> Visitor<'de> for IndexSeed {
 /// Reads `entries`: charts by key, `null` where there are none.
 struct EntriesSeed<'a> {
     strict: bool,
-    entries: &'a mut BTreeMap<String, Vec<(Version, IndexEntry)>>,
+    keep: bool,
+    entries: &'a mut BTreeMap<String, Versions>,
 }
 
 impl<'de> DeserializeSeed<'de> for EntriesSeed<'_> {
@@ -242,7 +385,10 @@ impl<'de> Visitor<'de> for EntriesSeed<'_> {
             for fields in raw.unwrap_or_default().into_iter().flatten() {
                 let entry = entry(&fields, self.strict)
                     .map_err(|why| A::Error::custom(format_args!("chart {chart:?}: {why}")))?;
-                versions.extend(entry);
+                versions.extend(entry.map(|(version, mut entry)| {
+                    entry.fields = self.keep.then_some(fields);
+                    (version, entry)
+                }));
             }
             self.entries.insert(chart, versions);
         }
@@ -264,9 +410,9 @@ entries:
   none: []
 ";
 
-    fn version<'a>(found: &Found<'a>) -> Option<&'a str> {
-        match found {
-            Found::Entry(entry) => Some(&entry.version),
+    fn version(index: &Index, chart: &str, wanted: &str) -> Option<String> {
+        match index.find(chart, wanted).unwrap() {
+            Found::Entry(entry) => Some(entry.version.clone()),
             _ => None,
         }
     }
@@ -274,12 +420,68 @@ entries:
     #[test]
     fn finds_the_very_text_then_the_same_version() {
         let index = Index::parse(INDEX.as_bytes()).unwrap();
-        assert_eq!(version(&index.find("web", "1.0.0")), Some("1.0.0"));
-        assert_eq!(version(&index.find("web", "v1.0.0")), Some("1.0.0"));
-        assert_eq!(version(&index.find("web", "1.2.0")), Some("v1.2.0"));
-        assert_eq!(version(&index.find("web", "1.1.0")), Some("1.1.0+b1"));
-        assert_eq!(index.find("web", "1.1"), Found::NoVersion);
-        assert_eq!(index.find("none", "1.0.0"), Found::NoChart);
-        assert_eq!(index.find("other", "1.0.0"), Found::NoChart);
+        for (wanted, expected) in [
+            ("1.0.0", "1.0.0"),
+            ("v1.0.0", "1.0.0"),
+            ("1.2.0", "v1.2.0"),
+            ("1.1.0", "1.1.0+b1"),
+        ] {
+            assert_eq!(version(&index, "web", wanted).as_deref(), Some(expected));
+        }
+        assert_eq!(index.find("web", "1.1").unwrap(), Found::NoVersion);
+        assert_eq!(index.find("none", "1.0.0").unwrap(), Found::NoChart);
+        assert_eq!(index.find("other", "1.0.0").unwrap(), Found::NoChart);
+    }
+
+    const WRITTEN: &str = "\
+apiVersion: v1
+entries:
+  broken:
+  - name: broken
+    nonsense: 1
+    version: 1.0.0
+  web:
+  - name: web
+    urls:
+    - web-1.0.0.tgz
+    version: 1.0.0
+  - name: web
+    version: 2.0.0
+generated: \"2024-01-01T00:00:00Z\"
+";
+
+    #[test]
+    fn a_broken_chart_is_met_by_who_wants_it() {
+        let index = Index::open(Bytes::from_static(WRITTEN.as_bytes())).unwrap();
+        let names: Vec<&str> = index.charts().collect();
+        assert_eq!(names, ["broken", "web"]);
+        let versions: Vec<&str> = index
+            .versions("web")
+            .unwrap()
+            .unwrap()
+            .map(|entry| entry.version.as_str())
+            .collect();
+        assert_eq!(versions, ["2.0.0", "1.0.0"]);
+        let error = index.find("broken", "1.0.0").unwrap_err();
+        assert!(matches!(error, IndexError::Chart { chart, .. } if chart == "broken"));
+        assert!(
+            Index::parse(WRITTEN.as_bytes()).is_err(),
+            "Helm reads none of it"
+        );
+    }
+
+    #[test]
+    fn what_is_around_the_charts_is_read_at_once() {
+        for (text, expected) in [
+            (WRITTEN.replace("apiVersion: v1\n", ""), "no API version"),
+            (WRITTEN.replace("generated: ", "other: "), "wrong content"),
+            (
+                WRITTEN.replace("\"2024-01-01T00:00:00Z\"", "1"),
+                "wrong content",
+            ),
+        ] {
+            let error = Index::open(Bytes::from(text)).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 }

@@ -20,6 +20,12 @@ pub struct Limits {
     pub manifest_bytes: u64,
     /// Bytes of a token service's answer. Default: 1 MiB.
     pub token_bytes: u64,
+    /// Bytes of a provenance file. Default: 5 MiB.
+    pub provenance_bytes: u64,
+    /// Pages of a list of tags. Default: 1,000.
+    pub tag_pages: usize,
+    /// Bytes of a blob that are sent in one request; larger ones go in pieces of this size. Default: 16 MiB.
+    pub upload_chunk_bytes: u64,
     /// Time to connect, name resolution included. Default: 10 s.
     pub connect_time: Duration,
     /// Time without a single byte arriving. Default: 30 s.
@@ -41,6 +47,9 @@ impl Default for Limits {
             index_bytes: 256 * MIB,
             manifest_bytes: 4 * MIB,
             token_bytes: MIB,
+            provenance_bytes: 5 * MIB,
+            tag_pages: 1000,
+            upload_chunk_bytes: 16 * MIB,
             connect_time: Duration::from_secs(10),
             read_time: Duration::from_secs(30),
             request_time: Duration::from_mins(2),

@@ -164,6 +164,15 @@ impl OciLocation {
     ///
     /// The name or version can't be part of a reference.
     pub fn reference(&self, name: &str, version: &str) -> Result<OciReference, ReferenceError> {
+        self.repository(name)?.with_tag(version)
+    }
+
+    /// The repository of a chart, without a tag.
+    ///
+    /// # Errors
+    ///
+    /// The name can't be part of a reference.
+    pub fn repository(&self, name: &str) -> Result<OciReference, ReferenceError> {
         let path = if self.path.is_empty() {
             name.to_owned()
         } else {
@@ -173,7 +182,19 @@ impl OciLocation {
         if !reference.tag.is_empty() || !reference.digest.is_empty() {
             return Err(ReferenceError::Repository(path));
         }
-        reference.with_tag(version)
+        Ok(reference)
+    }
+
+    /// The location itself as the repository of a chart, when it ends with the chart's name: people write
+    /// `oci://host/charts/app` for the chart `app` below `oci://host/charts`.
+    pub(crate) fn named(&self, name: &str) -> Option<OciReference> {
+        let last = self.path.rsplit('/').next()?;
+        (last == name && !name.is_empty()).then(|| OciReference {
+            registry: self.registry.clone(),
+            repository: self.path.clone(),
+            tag: String::new(),
+            digest: String::new(),
+        })
     }
 }
 

@@ -1,37 +1,49 @@
-//! Charts in OCI registries: the read side of the
-//! [distribution specification](https://github.com/opencontainers/distribution-spec/blob/main/spec.md).
+//! Charts in OCI registries, as the
+//! [distribution specification](https://github.com/opencontainers/distribution-spec/blob/main/spec.md) has them.
 //!
-//! An exact version is one manifest and one blob; tags are never listed. `+` in a version is `_` in
-//! its tag; a tag that is not there is asked for once more with or without a leading `v`. The chart
-//! is the first layer of Helm's media type. Plain HTTP is for loopback, and elsewhere only when it
-//! was asked for. Credentials are sent when the registry challenges: a password to the registry
-//! itself (basic), or to the token service that it names, which must use HTTPS when the registry
-//! does. Tokens are kept per registry, repository and credential. Refuses manifests over the limit,
-//! image indexes, foreign digests and challenges of other kinds.
+//! An exact version is one manifest and one blob; tags are listed for constraints only. `+` in a version is `_` in
+//! its tag; a tag that is not there is asked for once more with or without a leading `v`. A location that ends with
+//! the chart's own name is read both ways: as the folder of the chart, as Helm reads it, and as the chart itself. The
+//! chart is the first layer of Helm's media type. Plain HTTP is for loopback, and elsewhere only when it was asked
+//! for. Refuses manifests over the limit, image indexes and foreign digests. Sessions with their credentials are in
+//! `session`, writing in `push`, lists of tags in `tags`.
+
+mod push;
+mod session;
+mod tags;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use bytes::Bytes;
 use http::{HeaderName, StatusCode};
 use kubepkg_api::Digest;
-use reqwest::{RequestBuilder, Response};
 use serde::Deserialize;
 use url::Url;
 
-use crate::challenge::Challenge;
 use crate::credentials::Credential;
-use crate::digest_reader::{DigestClaim, DigestReader};
+use crate::digest_reader::{DigestClaim, DigestReader, Verified};
 use crate::failure::{Failure, Missing};
 use crate::fetch::{Cache, Credentials, Fetch, FetchRequest, Fetched};
-use crate::location::{ChartLocation, is_loopback, shown};
-use crate::net::{ContentKind, Net, header, read_body, send, status_failure};
+use crate::limits::Limits;
+use crate::location::{ChartLocation, OciLocation, is_loopback, shown};
+use crate::net::{ContentKind, Net, download, header, read_body};
 use crate::reference::OciReference;
+use crate::versions::versions_of_tags;
+
+pub use push::{Artifact, Blob, Descriptor, Pushed};
+use session::{Actions, Session};
 
 /// The media type of the layer that is the chart.
 pub(crate) const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
-/// Media types of manifests; the first is what Helm pushes.
+/// What Helm before 3.8 called it.
+const LEGACY_CHART_LAYER: &str = "application/tar+gzip";
+/// The media type of the layer that is the provenance file.
+const PROVENANCE_LAYER: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
+/// The media type of a manifest as it is pushed.
+const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+/// Media types of manifests that are read; the first is what Helm pushes.
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
      application/vnd.docker.distribution.manifest.v2+json";
 /// Tokens kept in memory.
@@ -45,11 +57,12 @@ pub(crate) struct Claim {
     pub(crate) digest: Digest,
 }
 
-/// Fetches from OCI registries.
+/// Fetches from OCI registries and writes to them.
 pub(crate) struct OciRegistry {
     net: Net,
     credentials: Credentials,
     plain_http: bool,
+    limits: Arc<Limits>,
     /// `Authorization` values by registry and repository, with the credential they are good for.
     tokens: Mutex<BTreeMap<RepositoryKey, Grant>>,
 }
@@ -58,14 +71,6 @@ pub(crate) struct OciRegistry {
 type RepositoryKey = (String, String);
 /// A credential and the `Authorization` value that it earned.
 type Grant = (Option<Credential>, String);
-
-/// A repository that is being read.
-struct Repository<'a> {
-    registry: &'a OciRegistry,
-    base: Url,
-    key: RepositoryKey,
-    credential: Option<Credential>,
-}
 
 /// What of a manifest counts here.
 #[derive(Deserialize)]
@@ -82,21 +87,66 @@ struct Layer {
     digest: String,
 }
 
-/// The answer of a token service, by either name.
-#[derive(Deserialize)]
-struct Token {
-    token: Option<String>,
-    access_token: Option<String>,
+impl Manifest {
+    fn chart(&self) -> Option<&Layer> {
+        let of_type = |wanted: &str| self.layers.iter().find(|layer| layer.media_type == wanted);
+        of_type(CHART_LAYER).or_else(|| of_type(LEGACY_CHART_LAYER))
+    }
+
+    fn provenance(&self) -> Option<&Layer> {
+        self.layers
+            .iter()
+            .find(|layer| layer.media_type == PROVENANCE_LAYER)
+    }
 }
 
 impl OciRegistry {
-    pub(crate) fn new(net: Net, credentials: Credentials, plain_http: bool) -> Self {
+    pub(crate) fn new(
+        net: Net,
+        credentials: Credentials,
+        plain_http: bool,
+        limits: Arc<Limits>,
+    ) -> Self {
         Self {
             net,
             credentials,
             plain_http,
+            limits,
             tokens: Mutex::default(),
         }
+    }
+
+    async fn session(
+        &self,
+        reference: &OciReference,
+        actions: Actions,
+    ) -> Result<Session<'_>, Failure> {
+        let credential = self
+            .credentials
+            .find(&reference.registry, &reference.repository)
+            .await?;
+        Ok(Session {
+            registry: self,
+            base: self.base(reference)?,
+            key: (reference.registry.clone(), reference.repository.clone()),
+            credential,
+            actions,
+        })
+    }
+
+    /// A session with the registry itself, for a login.
+    pub(crate) fn root_session(
+        &self,
+        host: &str,
+        credential: Credential,
+    ) -> Result<Session<'_>, Failure> {
+        Ok(Session {
+            registry: self,
+            base: self.root(host)?,
+            key: (host.to_owned(), String::new()),
+            credential: Some(credential),
+            actions: Actions::Pull,
+        })
     }
 
     /// Fetches the chart that a reference names.
@@ -107,29 +157,13 @@ impl OciRegistry {
         request: &FetchRequest,
         cache: &Cache,
     ) -> Result<Fetched, Failure> {
-        let credential = self
-            .credentials
-            .find(&reference.registry, &reference.repository)
-            .await?;
-        let repository = Repository {
-            registry: self,
-            base: self.base(reference)?,
-            key: (reference.registry.clone(), reference.repository.clone()),
-            credential,
-        };
-        let (manifest_url, manifest) = repository.tagged(reference, request).await?;
-        let layer = manifest
-            .layers
-            .iter()
-            .find(|layer| layer.media_type == CHART_LAYER)
-            .ok_or_else(|| Failure::NoChart {
-                url: shown(&manifest_url),
-                wanted: CHART_LAYER,
-            })?;
-        let digest = Digest::new(&layer.digest).map_err(|_| Failure::ForeignDigest {
+        let session = self.session(reference, Actions::Pull).await?;
+        let (manifest_url, manifest) = session.manifest(reference).await?;
+        let layer = manifest.chart().ok_or_else(|| Failure::NoChart {
             url: shown(&manifest_url),
-            text: layer.digest.clone(),
+            wanted: CHART_LAYER,
         })?;
+        let digest = layer_digest(layer, &manifest_url)?;
         let claims = request
             .digest
             .iter()
@@ -151,21 +185,44 @@ impl OciRegistry {
         if let Some(fetched) = cache.archive(&digest).await {
             return Ok(fetched);
         }
-        repository
-            .blob(digest, request)
+        session
+            .blob(digest, request.archive_reader())
             .await
             .map(Fetched::downloaded)
     }
 
+    /// The provenance file beside the chart that a reference names.
+    pub(crate) async fn pull_provenance(
+        &self,
+        reference: &OciReference,
+    ) -> Result<Option<Bytes>, Failure> {
+        let session = self.session(reference, Actions::Pull).await?;
+        let (manifest_url, manifest) = session.manifest(reference).await?;
+        let Some(layer) = manifest.provenance() else {
+            return Ok(None);
+        };
+        let digest = layer_digest(layer, &manifest_url)?;
+        let reader = DigestReader::new(self.limits.provenance_bytes);
+        let content = session.blob(digest, reader).await?;
+        Ok(Some(content.into_parts().0))
+    }
+
     /// `https://registry/v2/repository/`.
     fn base(&self, reference: &OciReference) -> Result<Url, Failure> {
+        let root = self.root(&reference.registry)?;
+        root.join(&format!("{}/", reference.repository))
+            .map_err(|error| Failure::Location(error.into()))
+    }
+
+    /// `https://registry/v2/`.
+    fn root(&self, registry: &str) -> Result<Url, Failure> {
         // The registry that Docker Hub's references mean has another name.
-        let host = match reference.registry.as_str() {
+        let host = match registry {
             "docker.io" | "index.docker.io" => "registry-1.docker.io",
             host => host,
         };
         let url = |scheme: &str| {
-            Url::parse(&format!("{scheme}://{host}/v2/{}/", reference.repository))
+            Url::parse(&format!("{scheme}://{host}/v2/"))
                 .map_err(|error| Failure::Location(error.into()))
         };
         let secure = url("https")?;
@@ -191,57 +248,142 @@ impl OciRegistry {
     }
 }
 
-#[async_trait]
-impl Fetch for OciRegistry {
-    async fn fetch(&self, request: &FetchRequest, cache: &Cache) -> Result<Fetched, Failure> {
-        let ChartLocation::Oci(location) = &request.location else {
-            let scheme = request.location.scheme().to_owned();
-            return Err(Failure::Scheme { scheme });
-        };
-        let reference = |version: &str| {
-            location
-                .reference(&request.name, version)
-                .map_err(Failure::Reference)
-        };
-        let first = self
-            .pull(&reference(&request.version)?, None, request, cache)
-            .await;
-        let Err(Failure::Missing {
+/// The repositories that may hold a chart of this name, in the order in which they are asked.
+fn places(location: &OciLocation, name: &str) -> Result<Vec<OciReference>, Failure> {
+    let mut places = vec![location.repository(name).map_err(Failure::Reference)?];
+    if let Some(itself) = location.named(name) {
+        places.push(itself);
+    }
+    Ok(places)
+}
+
+/// Whether a registry's answer may mean that there is no such repository. Some deny what they don't have.
+fn may_be_elsewhere(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Missing {
             what: Missing::Manifest,
             ..
-        }) = &first
-        else {
-            return first;
-        };
-        let other = match request.version.strip_prefix('v') {
-            Some(bare) => bare.to_owned(),
-            None => format!("v{}", request.version),
-        };
-        match self.pull(&reference(&other)?, None, request, cache).await {
-            // The text as it was asked for is the one to report.
-            Err(Failure::Missing {
-                what: Missing::Manifest,
-                ..
-            }) => first,
-            second => second,
-        }
+        } | Failure::Refused { .. }
+    )
+}
+
+/// The version with or without a leading `v`, the other way than it is written.
+fn other_spelling(version: &str) -> String {
+    match version.strip_prefix('v') {
+        Some(bare) => bare.to_owned(),
+        None => format!("v{version}"),
     }
 }
 
-impl Repository<'_> {
-    /// The manifest of the reference's tag, or of its digest when there is no tag.
-    async fn tagged(
+fn oci(location: &ChartLocation) -> Result<&OciLocation, Failure> {
+    match location {
+        ChartLocation::Oci(location) => Ok(location),
+        other => Err(Failure::Scheme {
+            scheme: other.scheme().to_owned(),
+        }),
+    }
+}
+
+fn layer_digest(layer: &Layer, manifest_url: &Url) -> Result<Digest, Failure> {
+    Digest::new(&layer.digest).map_err(|_| Failure::ForeignDigest {
+        url: shown(manifest_url),
+        text: layer.digest.clone(),
+    })
+}
+
+#[async_trait]
+impl Fetch for OciRegistry {
+    async fn fetch(&self, request: &FetchRequest, cache: &Cache) -> Result<Fetched, Failure> {
+        let mut first = None;
+        for place in places(oci(&request.location)?, &request.name)? {
+            for version in [request.version.clone(), other_spelling(&request.version)] {
+                let reference = place
+                    .clone()
+                    .with_tag(&version)
+                    .map_err(Failure::Reference)?;
+                match self.pull(&reference, None, request, cache).await {
+                    Err(failure) if may_be_elsewhere(&failure) => {
+                        // The text as it was asked for is the one to report.
+                        let refused = matches!(failure, Failure::Refused { .. });
+                        first.get_or_insert(failure);
+                        if refused {
+                            break;
+                        }
+                    }
+                    outcome => return outcome,
+                }
+            }
+        }
+        Err(first.unwrap_or(Failure::Offline))
+    }
+
+    async fn versions(
         &self,
-        reference: &OciReference,
         request: &FetchRequest,
-    ) -> Result<(Url, Manifest), Failure> {
+        _cache: &Cache,
+    ) -> Result<Vec<String>, Failure> {
+        let mut first = None;
+        for place in places(oci(&request.location)?, &request.name)? {
+            match self.tags(&place).await {
+                Ok(tags) => return Ok(versions_of_tags(tags)),
+                Err(failure) if may_be_elsewhere(&failure) => {
+                    first.get_or_insert(failure);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(first.unwrap_or(Failure::Offline))
+    }
+
+    async fn provenance(
+        &self,
+        request: &FetchRequest,
+        _cache: &Cache,
+    ) -> Result<Option<Bytes>, Failure> {
+        let mut first = None;
+        for place in places(oci(&request.location)?, &request.name)? {
+            for version in [request.version.clone(), other_spelling(&request.version)] {
+                let reference = place
+                    .clone()
+                    .with_tag(&version)
+                    .map_err(Failure::Reference)?;
+                match self.pull_provenance(&reference).await {
+                    Err(failure) if may_be_elsewhere(&failure) => {
+                        first.get_or_insert(failure);
+                    }
+                    outcome => return outcome,
+                }
+            }
+        }
+        Err(first.unwrap_or(Failure::Offline))
+    }
+
+    /// An exact version is its own answer: no registry is asked for a list.
+    async fn resolve(
+        &self,
+        request: &FetchRequest,
+        wanted: &str,
+        cache: &Cache,
+    ) -> Result<String, Failure> {
+        if kubepkg_resolve::Version::parse(wanted).is_ok() {
+            return Ok(wanted.to_owned());
+        }
+        let versions = self.versions(request, cache).await?;
+        crate::fetch::select(&versions, wanted, &request.location)
+    }
+}
+
+impl Session<'_> {
+    /// The manifest of the reference's tag, or of its digest when there is no tag.
+    async fn manifest(&self, reference: &OciReference) -> Result<(Url, Manifest), Failure> {
         let wanted = if reference.tag.is_empty() {
             &reference.digest
         } else {
             &reference.tag
         };
         let url = self.url(&format!("manifests/{wanted}"))?;
-        let response = self.get(&url, ContentKind::Document, request).await?;
+        let response = self.get(&url, ContentKind::Document).await?;
         if response.status() == StatusCode::NOT_FOUND {
             let at = reference.to_string();
             return Err(Failure::Missing {
@@ -250,7 +392,7 @@ impl Repository<'_> {
             });
         }
         let response = self.succeeded(response, &url)?;
-        let mut reader = DigestReader::new(request.limits.manifest_bytes);
+        let mut reader = DigestReader::new(self.registry.limits.manifest_bytes);
         let named = header(response.headers(), &DOCKER_CONTENT_DIGEST).map(str::to_owned);
         for (claim, text) in [
             (DigestClaim::Header, named.as_deref()),
@@ -276,165 +418,20 @@ impl Repository<'_> {
         Ok((url, manifest))
     }
 
-    async fn blob(
-        &self,
-        digest: Digest,
-        request: &FetchRequest,
-    ) -> Result<crate::Verified, Failure> {
+    async fn blob(&self, digest: Digest, reader: DigestReader) -> Result<Verified, Failure> {
         let url = self.url(&format!("blobs/{digest}"))?;
-        let response = self.get(&url, ContentKind::Archive, request).await?;
-        if response.status() == StatusCode::NOT_FOUND {
+        let first = self.get(&url, ContentKind::Archive).await?;
+        if first.status() == StatusCode::NOT_FOUND {
             return Err(Failure::Missing {
                 what: Missing::Blob,
                 at: shown(&url),
             });
         }
-        let response = self.succeeded(response, &url)?;
-        let reader = request
-            .archive_reader()
-            .expect(DigestClaim::Manifest, digest);
-        read_body(response, reader, &url).await
+        let first = self.succeeded(first, &url)?;
+        let reader = reader.expect(DigestClaim::Manifest, digest);
+        download(first, reader, &url, &self.registry.limits, |range| {
+            self.get_range(&url, range)
+        })
+        .await
     }
-
-    fn url(&self, path: &str) -> Result<Url, Failure> {
-        self.base
-            .join(path)
-            .map_err(|error| Failure::Location(error.into()))
-    }
-
-    fn succeeded(&self, response: Response, url: &Url) -> Result<Response, Failure> {
-        if response.status().is_success() {
-            Ok(response)
-        } else {
-            Err(status_failure(&response, url, self.credential.is_some()))
-        }
-    }
-
-    /// Sends a request; answers one challenge.
-    async fn get(
-        &self,
-        url: &Url,
-        kind: ContentKind,
-        request: &FetchRequest,
-    ) -> Result<Response, Failure> {
-        let call = |authorization: Option<&str>| {
-            let call = self
-                .registry
-                .net
-                .get(url, kind)
-                .header(ACCEPT, MANIFEST_TYPES);
-            with_authorization(call, authorization)
-        };
-        let kept = self.registry.token(&self.key, self.credential.as_ref());
-        let response = send(call(kept.as_deref()), url).await?;
-        if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok(response);
-        }
-        // The first challenge that can be answered counts.
-        let challenge = response
-            .headers()
-            .get_all(WWW_AUTHENTICATE)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .find_map(Challenge::parse);
-        let authorization = match (challenge, &self.credential) {
-            (Some(Challenge::Basic), Some(Credential::Basic { user, password })) => {
-                basic(user, password)
-            }
-            (
-                Some(Challenge::Bearer {
-                    realm,
-                    service,
-                    scope,
-                }),
-                _,
-            ) => {
-                self.exchange(url, &realm, service.as_deref(), scope.as_deref(), request)
-                    .await?
-            }
-            (Some(Challenge::Basic), _) | (None, None) => return Ok(response),
-            (None, Some(_)) => {
-                let reason = "neither basic nor bearer";
-                return Err(Failure::Challenge {
-                    url: shown(url),
-                    reason,
-                });
-            }
-        };
-        let answered = send(call(Some(&authorization)), url).await?;
-        if answered.status() != StatusCode::UNAUTHORIZED {
-            self.registry
-                .keep_token(self.key.clone(), self.credential.clone(), authorization);
-        }
-        Ok(answered)
-    }
-
-    /// Gets a token from the service that the challenge names.
-    async fn exchange(
-        &self,
-        url: &Url,
-        realm: &str,
-        service: Option<&str>,
-        scope: Option<&str>,
-        request: &FetchRequest,
-    ) -> Result<String, Failure> {
-        let unusable = |reason| Failure::Challenge {
-            url: shown(url),
-            reason,
-        };
-        let mut token_url = Url::parse(realm).map_err(|_| unusable("the realm is not a URL"))?;
-        if token_url.scheme() != "https" && url.scheme() == "https" {
-            return Err(unusable("the token service does not use https"));
-        }
-        let pull = format!("repository:{}:pull", self.key.1);
-        let scope = scope.unwrap_or(&pull);
-        let call = if let Some(Credential::IdentityToken(token)) = &self.credential {
-            let mut form = url::form_urlencoded::Serializer::new(String::new());
-            form.append_pair("grant_type", "refresh_token");
-            form.append_pair("refresh_token", token);
-            form.append_pair("client_id", "kubepkg");
-            form.append_pair("scope", scope);
-            form.append_pair("service", service.unwrap_or_default());
-            let call = self.registry.net.post(&token_url);
-            call.header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-                .body(form.finish())
-        } else {
-            token_url.query_pairs_mut().append_pair("scope", scope);
-            if let Some(service) = service {
-                token_url.query_pairs_mut().append_pair("service", service);
-            }
-            let call = self.registry.net.get(&token_url, ContentKind::Document);
-            match &self.credential {
-                Some(Credential::Basic { user, password }) => call.basic_auth(user, Some(password)),
-                _ => call,
-            }
-        };
-        let response = self.succeeded(send(call, &token_url).await?, &token_url)?;
-        let reader = DigestReader::new(request.limits.token_bytes);
-        let body = read_body(response, reader, &token_url).await?;
-        let token: Token = serde_json::from_slice(body.bytes())
-            .map_err(|_| unusable("the token service's answer is not JSON"))?;
-        let token = token
-            .token
-            .or(token.access_token)
-            .filter(|token| !token.is_empty());
-        let token = token.ok_or_else(|| unusable("the token service gave no token"))?;
-        Ok(format!("Bearer {token}"))
-    }
-}
-
-fn with_authorization(call: RequestBuilder, authorization: Option<&str>) -> RequestBuilder {
-    match authorization {
-        Some(value) => call.header(AUTHORIZATION, value),
-        None => call,
-    }
-}
-
-fn basic(user: &str, password: &str) -> String {
-    use base64::Engine as _;
-    let text = format!("{user}:{password}");
-    format!(
-        "Basic {}",
-        base64::engine::general_purpose::STANDARD.encode(text)
-    )
 }

@@ -77,7 +77,7 @@ impl OciReference {
     /// # Errors
     ///
     /// The version can't be a tag.
-    pub(crate) fn with_tag(self, version: &str) -> Result<Self, ReferenceError> {
+    pub fn with_tag(self, version: &str) -> Result<Self, ReferenceError> {
         let tag = version.replace('+', "_");
         if is_tag(&tag) {
             Ok(Self { tag, ..self })

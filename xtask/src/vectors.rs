@@ -11,7 +11,12 @@ use std::path::{Path, PathBuf};
 use crate::run::{Failure, Result, cargo, file, run};
 
 /// The crates with runners.
-const CRATES: &[&str] = &["kubepkg-helm", "kubepkg-resolve", "kubepkg-yaml"];
+const CRATES: &[&str] = &[
+    "kubepkg-helm",
+    "kubepkg-resolve",
+    "kubepkg-source",
+    "kubepkg-yaml",
+];
 /// The modules of the tests that run vectors.
 const RUNNERS: &[&str] = &[
     "apply::ownership::",

@@ -113,6 +113,7 @@ pub(super) fn entry(
             version,
             urls,
             digest,
+            fields: None,
         },
     )))
 }

@@ -69,7 +69,7 @@ async fn an_added_authority_is_trusted_but_no_redirect_to_plain_http() {
     );
     let (address, authority) = serve(answer).await;
     let mut options = options();
-    options.authorities = authority.into_bytes();
+    options.tls.authorities = authority.into_bytes();
     let url = format!("https://localhost:{}/charts", address.port());
     let error = fetch(options, &chart(&url, "web", "1.0.0"))
         .await

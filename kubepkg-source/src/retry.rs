@@ -1,0 +1,58 @@
+//! Repeating what failed for a passing reason, within the limits.
+//!
+//! One rule for everything that is asked of a server: waits double, chance spreads the callers, `Retry-After` counts
+//! when it leaves time, and the whole takes no longer than [`Limits::total_time`].
+
+use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use tokio::time::Instant;
+
+use crate::failure::Failure;
+use crate::limits::Limits;
+
+/// Makes attempts until one succeeds, fails for good, or a limit is reached. `what` is for the log.
+pub(crate) async fn attempts<T, F>(
+    limits: &Limits,
+    deadline: Instant,
+    what: &str,
+    mut attempt_once: impl FnMut() -> F,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let limit = limits.total_time;
+    let mut last = None;
+    for attempt in 1.. {
+        let Ok(outcome) = tokio::time::timeout_at(deadline, attempt_once()).await else {
+            break;
+        };
+        let failure = match outcome {
+            Ok(value) => return Ok(value),
+            Err(failure) => failure,
+        };
+        if !failure.is_transient() || attempt >= limits.retry.attempts {
+            return Err(failure);
+        }
+        let asked = failure.retry_after().unwrap_or_default();
+        let wait = limits.retry.wait(attempt, chance()).max(asked);
+        if Instant::now() + wait >= deadline {
+            // Waiting longer than the caller does is of no use; it learns how long to wait.
+            return Err(failure);
+        }
+        tracing::debug!(what, attempt, ?wait, %failure, "trying again");
+        tokio::time::sleep(wait).await;
+        last = Some(failure);
+    }
+    Err(Failure::Deadline {
+        limit,
+        last: last.map(Box::new),
+    })
+}
+
+/// A number between 0 and 1, from the keys that the standard library draws for its hash maps.
+fn chance() -> f64 {
+    let drawn = std::hash::RandomState::new().build_hasher().finish();
+    // The upper 32 bits are enough to spread callers.
+    f64::from(u32::try_from(drawn >> 32).unwrap_or_default()) / f64::from(u32::MAX)
+}

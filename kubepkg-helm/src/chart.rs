@@ -10,6 +10,7 @@ mod folder;
 mod ignore;
 mod load;
 mod metadata;
+mod package;
 mod read;
 mod record;
 mod validate;
@@ -20,12 +21,10 @@ pub use error::ChartError;
 pub use ignore::IgnoreRules;
 pub(crate) use metadata::API_VERSION_V1;
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
+pub use package::{ArchiveTimes, PackageError, PackageOptions, SaveError, package};
 
 use crate::go::path::extension;
 use crate::values::Values;
-
-/// How Go writes a time that was never set.
-pub(crate) const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// A file of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +68,8 @@ pub struct Chart {
     pub raw_values: Option<Arc<[u8]>>,
     /// When the schema was written, as a release record of Helm holds it.
     pub(crate) schema_modified: Option<String>,
+    /// When `values.yaml` was written; not part of a release record.
+    pub(crate) values_modified: Option<String>,
     /// When `Chart.yaml` was written, as a release record of Helm holds it.
     pub(crate) modified: Option<String>,
     /// Whether a record held `[]` rather than `null` for templates and files.

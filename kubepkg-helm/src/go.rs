@@ -4,5 +4,7 @@
 pub(crate) mod decode;
 pub(crate) mod glob;
 pub(crate) mod json;
+pub(crate) mod os;
 pub(crate) mod path;
 pub(crate) mod text;
+pub(crate) mod time;

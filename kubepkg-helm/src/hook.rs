@@ -191,5 +191,5 @@ fn no_empty_time<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
     let time = Option::<String>::deserialize(deserializer)?;
-    Ok(time.filter(|time| !time.is_empty() && time != crate::chart::ZERO_TIME))
+    Ok(time.filter(|time| !time.is_empty() && time != crate::go::time::ZERO))
 }

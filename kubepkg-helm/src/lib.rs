@@ -16,6 +16,7 @@ mod guard;
 #[cfg(feature = "cluster")]
 mod helm;
 mod hook;
+mod lock;
 mod manifest;
 mod name;
 #[cfg(feature = "cluster")]
@@ -39,14 +40,18 @@ mod version;
 
 pub use capabilities::{Capabilities, HELM_VERSION, HelmVersion, KubeVersion, KubeVersionError};
 pub use chart::{
-    Chart, ChartError, ChartFile, ChartLimits, CrdFile, Dependency, IgnoreRules, Lock, Maintainer,
-    Metadata,
+    ArchiveTimes, Chart, ChartError, ChartFile, ChartLimits, CrdFile, Dependency, IgnoreRules,
+    Lock, Maintainer, Metadata, PackageError, PackageOptions, SaveError, package,
 };
 pub use dependencies::process_dependencies;
 pub use go::json::to_go_json;
 pub use hook::{
     DeletePolicy, HOOK_ANNOTATION, HOOK_DELETE_ANNOTATION, HOOK_OUTPUT_LOG_ANNOTATION,
     HOOK_WEIGHT_ANNOTATION, Hook, HookEvent, HookExecution, HookPhase, OutputLogPolicy,
+};
+pub use lock::{
+    OfferError, OfferedVersion, Offers, Origin, ResolveContext, ResolveError, local_folder,
+    lock_digest, lock_digest_v2, resolve,
 };
 pub use manifest::{
     Document, DocumentError, Head, HeadMetadata, KindOrder, Manifest, ResourcePolicy, Sorted,

@@ -165,9 +165,14 @@ pub(super) fn read(bytes: &[u8], budget: &mut Budget<'_>) -> Result<Vec<LoadedFi
                 message: "unexpected EOF".into(),
             });
         }
+        let written = entry.header().mtime().ok().filter(|_| budget.keep_times);
         files.push(LoadedFile {
             name: inner,
             data: without_mark(&data).into(),
+            modified: written.and_then(|seconds| {
+                let time = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?);
+                Some(time.ok()?.to_string())
+            }),
         });
     }
     if files.is_empty() {

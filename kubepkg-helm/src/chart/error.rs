@@ -19,7 +19,11 @@ pub enum ChartError {
     #[error("Chart.yaml file is missing")]
     NoChartYaml,
     /// The folder has no readable `Chart.yaml`.
-    #[error("unable to detect chart at {}: {source}", path.display())]
+    #[error(
+        "unable to detect chart at {}: {}",
+        path.display(),
+        crate::go::os::path_error("open", &path.display(), source)
+    )]
     NotAChart {
         /// Where it was looked for.
         path: PathBuf,

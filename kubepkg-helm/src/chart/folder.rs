@@ -18,42 +18,72 @@ impl Chart {
     /// [`ChartError`] when the folder can't be read, holds something that is neither file nor folder nor a
     /// link to one inside, passes `limits`, or is no valid chart.
     pub fn load_dir(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
-        let root = dir.canonicalize().map_err(|source| ChartError::Io {
-            path: dir.to_owned(),
-            source,
-        })?;
-        // Helm looks at the file itself before anything is ignored.
-        let chart_file = root.join("Chart.yaml");
-        let unknown = |source| ChartError::NotAChart {
-            path: chart_file.clone(),
-            source,
-        };
-        let mut head = Vec::new();
-        let file = fs::File::open(&chart_file).map_err(unknown)?;
-        file.take(limits.max_bytes)
-            .read_to_end(&mut head)
-            .map_err(unknown)?;
-        check_head(&head)?;
-        let ignore_file = root.join(".helmignore");
-        let rules = match fs::read(&ignore_file) {
-            Ok(text) => IgnoreRules::parse(&text)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => IgnoreRules::default(),
-            Err(source) => {
-                return Err(ChartError::Io {
-                    path: ignore_file,
-                    source,
-                });
-            }
-        };
-        let mut walk = Walk {
-            root: root.clone(),
-            rules: rules.with_defaults(),
-            budget: Budget::new(limits),
-            files: Vec::new(),
-        };
-        walk.folder(&root, "", 0)?;
-        load_files(walk.files, &mut walk.budget, 0)
+        let root = canonical(dir)?;
+        check_format(&root, limits)?;
+        load(&root, limits, false)
     }
+
+    /// As [`Chart::load_dir`], and every file keeps the time at which it was written, for an archive to bear it.
+    ///
+    /// # Errors
+    /// As [`Chart::load_dir`].
+    pub fn load_dir_with_times(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
+        let root = canonical(dir)?;
+        check_format(&root, limits)?;
+        load(&root, limits, true)
+    }
+
+    /// As [`Chart::load_dir`] where Helm takes for granted that a chart of the formats v1 and v2 is there: errors are
+    /// those of reading one.
+    pub(crate) fn load_known_dir(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
+        load(&canonical(dir)?, limits, false)
+    }
+}
+
+fn canonical(dir: &Path) -> Result<PathBuf, ChartError> {
+    dir.canonicalize().map_err(|source| ChartError::Io {
+        path: dir.to_owned(),
+        source,
+    })
+}
+
+/// Helm looks at `Chart.yaml` itself before anything is ignored.
+fn check_format(root: &Path, limits: &ChartLimits) -> Result<(), ChartError> {
+    let chart_file = root.join("Chart.yaml");
+    let unknown = |source| ChartError::NotAChart {
+        path: chart_file.clone(),
+        source,
+    };
+    let mut head = Vec::new();
+    let file = fs::File::open(&chart_file).map_err(unknown)?;
+    file.take(limits.max_bytes)
+        .read_to_end(&mut head)
+        .map_err(unknown)?;
+    check_head(&head)
+}
+
+fn load(root: &Path, limits: &ChartLimits, keep_times: bool) -> Result<Chart, ChartError> {
+    let ignore_file = root.join(".helmignore");
+    let rules = match fs::read(&ignore_file) {
+        Ok(text) => IgnoreRules::parse(&text)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => IgnoreRules::default(),
+        Err(source) => {
+            return Err(ChartError::Io {
+                path: ignore_file,
+                source,
+            });
+        }
+    };
+    let mut budget = Budget::new(limits);
+    budget.keep_times = keep_times;
+    let mut walk = Walk {
+        root: root.to_owned(),
+        rules: rules.with_defaults(),
+        budget,
+        files: Vec::new(),
+    };
+    walk.folder(root, "", 0)?;
+    load_files(walk.files, &mut walk.budget, 0)
 }
 
 struct Walk<'a> {
@@ -133,6 +163,8 @@ impl Walk<'_> {
         };
         let mut data = Vec::new();
         let file = fs::File::open(&target).map_err(io)?;
+        let written = kind.modified().ok().filter(|_| self.budget.keep_times);
+        let written = written.and_then(|time| jiff::Timestamp::try_from(time).ok());
         file.take(self.budget.bytes.saturating_add(1))
             .read_to_end(&mut data)
             .map_err(io)?;
@@ -144,6 +176,7 @@ impl Walk<'_> {
         self.files.push(LoadedFile {
             name,
             data: without_mark(&data).into(),
+            modified: written.map(|time| time.to_string()),
         });
         Ok(())
     }

@@ -12,6 +12,8 @@ use crate::values::Values;
 pub(super) struct LoadedFile {
     pub(super) name: String,
     pub(super) data: Arc<[u8]>,
+    /// When it was written, where the source knows and the caller wants to.
+    pub(super) modified: Option<String>,
 }
 
 impl LoadedFile {
@@ -19,7 +21,7 @@ impl LoadedFile {
         ChartFile {
             name: self.name,
             data: self.data,
-            modified: None,
+            modified: self.modified,
         }
     }
 }
@@ -30,6 +32,8 @@ pub(super) struct Budget<'a> {
     pub(super) limits: &'a ChartLimits,
     pub(super) bytes: u64,
     pub(super) files: usize,
+    /// Whether files keep the time at which they were written.
+    pub(super) keep_times: bool,
 }
 
 impl<'a> Budget<'a> {
@@ -38,6 +42,7 @@ impl<'a> Budget<'a> {
             limits,
             bytes: limits.max_bytes,
             files: limits.max_files,
+            keep_times: false,
         }
     }
 
@@ -75,6 +80,7 @@ pub(super) fn load_files(
         if read.api_version.is_empty() {
             API_VERSION_V1.clone_into(&mut read.api_version);
         }
+        chart.modified.clone_from(&file.modified);
     }
 
     let mut subcharts: BTreeMap<String, Vec<LoadedFile>> = BTreeMap::new();
@@ -90,8 +96,12 @@ pub(super) fn load_files(
                     message: message(error),
                 })?);
                 chart.raw_values = Some(file.data);
+                chart.values_modified = file.modified;
             }
-            "values.schema.json" => chart.schema = Some(file.data),
+            "values.schema.json" => {
+                chart.schema = Some(file.data);
+                chart.schema_modified = file.modified;
+            }
             "requirements.yaml" => {
                 let read = metadata.get_or_insert_default();
                 read.read_over("requirements.yaml", &file.data)?;
@@ -109,9 +119,10 @@ pub(super) fn load_files(
             name => match name.strip_prefix("charts/") {
                 Some(inner) if extension(inner) != ".prov" => {
                     let entry = inner.split('/').next().unwrap_or(inner).to_owned();
+                    let inner = inner.to_owned();
                     let inner = LoadedFile {
-                        name: inner.to_owned(),
-                        data: file.data,
+                        name: inner,
+                        ..file
                     };
                     subcharts.entry(entry).or_default().push(inner);
                 }
@@ -155,11 +166,8 @@ fn load_subchart(
     } else {
         // A file right below charts/ has no folder to cut off: the list gets empty and has no Chart.yaml.
         let inner = |file: LoadedFile| {
-            let (_, name) = file.name.split_once('/')?;
-            Some(LoadedFile {
-                name: name.to_owned(),
-                data: file.data,
-            })
+            let name = file.name.split_once('/')?.1.to_owned();
+            Some(LoadedFile { name, ..file })
         };
         load_files(files.into_iter().filter_map(inner).collect(), budget, depth)
     };
@@ -197,6 +205,7 @@ impl Chart {
             list.push(LoadedFile {
                 name: name.into(),
                 data: without_mark(data.as_ref()).into(),
+                modified: None,
             });
         }
         load_files(list, &mut budget, 0)

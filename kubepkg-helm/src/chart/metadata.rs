@@ -149,7 +149,7 @@ pub struct Lock {
 impl Default for Lock {
     fn default() -> Self {
         Self {
-            generated: crate::chart::ZERO_TIME.to_owned(),
+            generated: crate::go::time::ZERO.to_owned(),
             digest: String::new(),
             dependencies: None,
         }

@@ -161,6 +161,31 @@ impl Metadata {
 }
 
 impl Lock {
+    /// The file as Helm writes it: keys in order, the list of dependencies always there.
+    ///
+    /// # Errors
+    /// [`ChartError::File`] when the lock has no YAML form.
+    pub fn to_yaml(&self) -> Result<String, ChartError> {
+        let failed = |message: String| ChartError::File {
+            file: "Chart.lock",
+            message,
+        };
+        let mut written = self.clone();
+        if let Ok(time) = crate::go::time::normalise(&self.generated) {
+            written.generated = time;
+        }
+        let value = serde_json::to_value(written).map_err(|error| failed(error.to_string()))?;
+        kubepkg_yaml::to_yaml(&value).map_err(|error| failed(error.to_string()))
+    }
+
+    /// Reads the text of a lock file; `None` when it is empty or null.
+    ///
+    /// # Errors
+    /// The text that Go's decoder gives when the file is no YAML or a field has the wrong type.
+    pub fn read(text: &[u8]) -> Result<Option<Self>, ChartError> {
+        Self::from_yaml("Chart.lock", text)
+    }
+
     pub(crate) fn from_yaml(file: &'static str, text: &[u8]) -> Result<Option<Self>, ChartError> {
         let load = |message: String| ChartError::File { file, message };
         let Some(read) = decode_yaml(text, &LOCK).map_err(load)? else {

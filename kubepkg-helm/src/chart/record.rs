@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Chart, ChartFile, Lock, Metadata, ZERO_TIME};
+use super::{Chart, ChartFile, Lock, Metadata};
+use crate::go::time::ZERO;
 use crate::values::Values;
 
 fn encode<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
@@ -79,7 +80,7 @@ impl<'de> Deserialize<'de> for ChartFile {
         Ok(Self {
             name,
             data,
-            modified: modified.filter(|time| time != ZERO_TIME),
+            modified: modified.filter(|time| time != ZERO),
         })
     }
 }
@@ -123,7 +124,7 @@ impl Serialize for Chart {
             schemamodtime: Some(
                 self.schema_modified
                     .clone()
-                    .unwrap_or_else(|| ZERO_TIME.to_owned()),
+                    .unwrap_or_else(|| ZERO.to_owned()),
             ),
             files: list(&self.files, self.empty_lists.1),
             modtime: self.modified.clone(),
@@ -147,8 +148,9 @@ impl<'de> Deserialize<'de> for Chart {
             schema: record.schema,
             dependencies: Vec::new(),
             raw_values: None,
-            schema_modified: record.schemamodtime.filter(|time| time != ZERO_TIME),
-            modified: record.modtime.filter(|time| time != ZERO_TIME),
+            values_modified: None,
+            schema_modified: record.schemamodtime.filter(|time| time != ZERO),
+            modified: record.modtime.filter(|time| time != ZERO),
             empty_lists,
         })
     }

@@ -5,7 +5,7 @@
 //! Source of the rules: Helm 4.3.1 `pkg/release/v1`, `pkg/chart/v2`, `pkg/chart/common`.
 
 use super::gojson::{Json, go_float};
-use super::time;
+use crate::go::time;
 use base64::Engine as _;
 
 /// What a Go field holds.

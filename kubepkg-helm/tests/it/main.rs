@@ -11,7 +11,9 @@
 #[cfg(feature = "cluster")]
 mod cluster;
 mod laws;
+mod lock;
 mod misc;
+mod package;
 mod schema;
 mod templates;
 mod vectors;

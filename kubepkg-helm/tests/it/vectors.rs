@@ -18,6 +18,7 @@ fn vectors(name: &str) -> Vectors<'_> {
     let packed = packed!(
         name,
         "helm-chart",
+        "helm-cli",
         "helm-fmt",
         "helm-helm",
         "helm-lang",
@@ -25,6 +26,7 @@ fn vectors(name: &str) -> Vectors<'_> {
         "helm-misc-coalesce",
         "helm-misc-dependencies",
         "helm-misc-ignore",
+        "helm-misc-lock",
         "helm-misc-manifests",
         "helm-misc-names",
         "helm-misc-set",
@@ -33,6 +35,7 @@ fn vectors(name: &str) -> Vectors<'_> {
         "jsonschema-charts",
         "jsonschema-single",
         "oci-tar-load",
+        "oci-tar-package",
     );
     let exceptions = include_str!("../vectors/exceptions.txt");
     Vectors {

@@ -7,4 +7,5 @@ pub mod merge;
 pub mod schema;
 pub mod ssa;
 pub mod strategic;
+mod text;
 mod value;

@@ -10,6 +10,7 @@ mod error;
 mod gojson;
 mod gosyntax;
 mod json;
+mod json_scan;
 mod limits;
 mod load;
 mod number;
@@ -27,6 +28,7 @@ pub use base64::{CorruptBase64, decode_base64};
 pub use error::{DuplicateKey, LimitKind, Position, YamlError};
 pub use gojson::GoJsonFormatter;
 pub use gosyntax::go_quote;
+pub use json_scan::{JsonScanner, JsonSyntaxError, JsonToken, unescape_json};
 pub use limits::Limits;
 pub use load::{
     is_printable, json_to_yaml, json_to_yaml_with, load, load_strict, load_strict_with, load_with,

@@ -1,6 +1,7 @@
 //! Reading JSON into template values.
 
-use super::scan::{Scanner, Token};
+use kubepkg_yaml::{JsonScanner, JsonToken as Token, unescape_json};
+
 use crate::bytestring::GoString;
 use crate::collection::List;
 use crate::collection::Map;
@@ -18,56 +19,11 @@ enum Open {
     Object(Map, Option<GoString>),
 }
 
-/// The text of a string token with its escapes resolved; what is no character is U+FFFD.
 fn unescape(body: &[u8]) -> GoString {
     if !body.contains(&b'\\') && std::str::from_utf8(body).is_ok() {
         return GoString::from(body);
     }
-    let mut out = Vec::with_capacity(body.len());
-    let push = |c: char, out: &mut Vec<u8>| {
-        let mut buffer = [0; 4];
-        out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
-    };
-    let hex = |at: usize| {
-        let digits = body.get(at..at + 4)?;
-        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-    };
-    let mut at = 0;
-    while let Some(byte) = body.get(at) {
-        if *byte != b'\\' {
-            let (c, width) = crate::strconv::decode_rune(body.get(at..).unwrap_or(b""));
-            push(c, &mut out);
-            at += width.max(1);
-            continue;
-        }
-        let escape = body.get(at + 1).copied().unwrap_or(b'\\');
-        at += 2;
-        let c = match escape {
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => {
-                let unit = hex(at).unwrap_or(0xfffd);
-                at += 4;
-                let low = (body.get(at..at + 2) == Some(b"\\u"))
-                    .then(|| hex(at + 2))
-                    .flatten();
-                match (unit, low) {
-                    (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
-                        at += 6;
-                        let code = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-                        char::from_u32(code).unwrap_or('\u{fffd}')
-                    }
-                    _ => char::from_u32(unit).unwrap_or('\u{fffd}'),
-                }
-            }
-            other => char::from(other),
-        };
-        push(c, &mut out);
-    }
-    GoString::from(out)
+    GoString::from(unescape_json(body).into_bytes())
 }
 
 /// `json.Unmarshal` into `interface{}`; the error is Go's text.
@@ -75,11 +31,11 @@ fn unescape(body: &[u8]) -> GoString {
 /// # Errors
 /// Text that is not one JSON value.
 pub(crate) fn decode(text: &[u8]) -> Result<Decoded, String> {
-    let mut scanner = Scanner::new(text);
+    let mut scanner = JsonScanner::new(text);
     let mut stack: Vec<Open> = Vec::new();
     let mut result = Value::Nil;
     let mut complaint = None;
-    while let Some(token) = scanner.next()? {
+    while let Some(token) = scanner.next().map_err(|error| error.message)? {
         let value = match token {
             Token::Null => Value::Nil,
             Token::True => Value::Bool(true),
@@ -234,12 +190,6 @@ mod tests {
         ] {
             assert_eq!(error(text), want);
         }
-    }
-
-    #[test]
-    fn strings_are_unescaped_with_surrogates() {
-        assert_eq!(unescape(br"a\ud83d\ude00\ud83dx\/"), "a😀\u{fffd}x/");
-        assert_eq!(unescape(b"a\xffb"), "a\u{fffd}b");
     }
 
     #[test]

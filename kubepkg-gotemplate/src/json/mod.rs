@@ -7,7 +7,6 @@
 
 mod decode;
 mod encode;
-mod scan;
 
 pub(crate) use decode::{decode, decode_list, decode_map};
 pub(crate) use encode::{Style, encode};

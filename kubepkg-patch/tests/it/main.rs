@@ -5,4 +5,20 @@
     reason = "tests fail with panics"
 )]
 
+mod patch_vectors;
 mod ssa_vectors;
+
+use kubepkg_vectors::Vectors;
+use serde_json::Value;
+
+fn vectors<'v>(name: &'v str, packed: &'v [u8]) -> Vectors<'v> {
+    Vectors {
+        name,
+        packed,
+        exceptions: include_str!("../vectors/exceptions.txt"),
+    }
+}
+
+fn differ(what: &str, wanted: &Value, got: &Value) -> String {
+    format!("{what}\n  want {wanted}\n   got {got}")
+}

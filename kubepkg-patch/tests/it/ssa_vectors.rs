@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use kubepkg_patch::schema::{GroupVersionKind, Model, Type};
 use kubepkg_patch::ssa::{FieldManager, SingleVersion, SsaError, upgrade};
-use kubepkg_vectors::Vectors;
 use serde_json::{Value, json};
+
+use crate::{differ, vectors};
 
 static BUILTIN: LazyLock<Model> = LazyLock::new(|| {
     let packed = include_bytes!("../vectors/builtin-schemas.json.gz");
@@ -26,14 +27,6 @@ static WIDGET: LazyLock<Model> = LazyLock::new(|| {
     let kind = GroupVersionKind::new("example.test/v1", "Widget");
     Model::custom_resource(&kind, schema, false).unwrap()
 });
-
-fn vectors<'v>(name: &'v str, packed: &'v [u8]) -> Vectors<'v> {
-    Vectors {
-        name,
-        packed,
-        exceptions: include_str!("../vectors/exceptions.txt"),
-    }
-}
 
 /// The kind of a row is that of its first object that is of a type the row's schema has.
 fn type_of(row: &Value) -> Result<(GroupVersionKind, Type), String> {
@@ -75,10 +68,6 @@ fn managers(object: &Value) -> Value {
         entry.remove("fieldsType");
     }
     entries
-}
-
-fn differ(what: &str, wanted: &Value, got: &Value) -> String {
-    format!("{what}\n  want {wanted}\n   got {got}")
 }
 
 fn run_sequence(row: &Value) -> Result<(), String> {

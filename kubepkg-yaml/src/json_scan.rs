@@ -1,24 +1,40 @@
 //! The grammar of JSON with Go's complaints: tokens and where they may stand.
 
-use crate::strconv::quote;
+use crate::gosyntax::go_quote;
 
 /// Deepest nesting that Go reads.
-pub(super) const MAX_DEPTH: usize = 10_000;
+const MAX_DEPTH: usize = 10_000;
 
-/// A token; strings and numbers as they stand in the text.
+/// Text that is no JSON, in the words of Go's `encoding/json`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct JsonSyntaxError {
+    /// What Go says.
+    pub message: String,
+}
+
+/// A token of a JSON text; strings and numbers as they stand there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub enum JsonToken<'a> {
+    /// `null`
     Null,
+    /// `true`
     True,
+    /// `false`
     False,
+    /// A number.
     Number(&'a [u8]),
-    /// Without its quotes.
+    /// A string, without its quotes.
     String(&'a [u8]),
-    /// A string before a colon.
+    /// A string before a colon, without its quotes.
     Key(&'a [u8]),
+    /// `[`
     ArrayStart,
+    /// `]`
     ArrayEnd,
+    /// `{`
     ObjectStart,
+    /// `}`
     ObjectEnd,
 }
 
@@ -31,9 +47,11 @@ enum Expect {
     AfterValue,
 }
 
-/// Reads tokens one by one.
-pub(super) struct Scanner<'a> {
+/// Reads the tokens of one JSON value one by one. Nesting beyond Go's limit of 10,000 is refused.
+pub struct JsonScanner<'a> {
     text: &'a [u8],
+    /// Where the last token starts.
+    start: usize,
     at: usize,
     /// `true` for an object, `false` for an array.
     stack: Vec<bool>,
@@ -47,21 +65,28 @@ fn unexpected(byte: u8, context: &str) -> String {
         b'\'' => r"'\''".to_owned(),
         b'"' => "'\"'".to_owned(),
         _ => {
-            let quoted = quote(char::from(byte).to_string().as_bytes());
+            let quoted = go_quote(char::from(byte).encode_utf8(&mut [0; 4]));
             format!("'{}'", quoted.trim_matches('"'))
         }
     };
     format!("invalid character {shown} {context}")
 }
 
-impl<'a> Scanner<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Self {
+impl<'a> JsonScanner<'a> {
+    /// At the start of a text.
+    pub fn new(text: &'a [u8]) -> Self {
         Self {
             text,
+            start: 0,
             at: 0,
             stack: Vec::new(),
             expect: Expect::Value,
         }
+    }
+
+    /// Where the last token starts and ends.
+    pub fn span(&self) -> (usize, usize) {
+        (self.start, self.at)
     }
 
     fn peek(&self) -> Option<u8> {
@@ -83,9 +108,18 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next token; `None` at the end of the one top-level value.
-    pub(super) fn next(&mut self) -> Result<Option<Token<'a>>, String> {
+    ///
+    /// # Errors
+    /// When the text is no JSON.
+    #[expect(clippy::should_implement_trait, reason = "tokens end with an error")]
+    pub fn next(&mut self) -> Result<Option<JsonToken<'a>>, JsonSyntaxError> {
+        self.token().map_err(|message| JsonSyntaxError { message })
+    }
+
+    fn token(&mut self) -> Result<Option<JsonToken<'a>>, String> {
         loop {
             self.space();
+            self.start = self.at;
             if self.expect == Expect::AfterValue {
                 let Some(in_object) = self.stack.last().copied() else {
                     return match self.peek() {
@@ -100,11 +134,11 @@ impl<'a> Scanner<'a> {
                     (b',', false) => self.expect = Expect::Value,
                     (b'}', true) => {
                         self.stack.pop();
-                        return Ok(Some(Token::ObjectEnd));
+                        return Ok(Some(JsonToken::ObjectEnd));
                     }
                     (b']', false) => {
                         self.stack.pop();
-                        return Ok(Some(Token::ArrayEnd));
+                        return Ok(Some(JsonToken::ArrayEnd));
                     }
                     (byte, true) => {
                         return Err(unexpected(byte, "after object key:value pair"));
@@ -117,20 +151,20 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn open_token(&mut self) -> Result<Token<'a>, String> {
+    fn open_token(&mut self) -> Result<JsonToken<'a>, String> {
         let byte = self.peek().ok_or(END)?;
         match (byte, self.expect) {
             (b'}', Expect::KeyOrObjectEnd) => {
                 self.at += 1;
                 self.stack.pop();
                 self.expect = Expect::AfterValue;
-                return Ok(Token::ObjectEnd);
+                return Ok(JsonToken::ObjectEnd);
             }
             (b']', Expect::ValueOrArrayEnd) => {
                 self.at += 1;
                 self.stack.pop();
                 self.expect = Expect::AfterValue;
-                return Ok(Token::ArrayEnd);
+                return Ok(JsonToken::ArrayEnd);
             }
             (b'"', Expect::Key | Expect::KeyOrObjectEnd) => {
                 let key = self.string()?;
@@ -141,7 +175,7 @@ impl<'a> Scanner<'a> {
                 }
                 self.at += 1;
                 self.expect = Expect::Value;
-                return Ok(Token::Key(key));
+                return Ok(JsonToken::Key(key));
             }
             (byte, Expect::Key | Expect::KeyOrObjectEnd) => {
                 return Err(unexpected(
@@ -161,15 +195,15 @@ impl<'a> Scanner<'a> {
                 }
                 if byte == b'{' {
                     self.expect = Expect::KeyOrObjectEnd;
-                    return Ok(Token::ObjectStart);
+                    return Ok(JsonToken::ObjectStart);
                 }
                 self.expect = Expect::ValueOrArrayEnd;
-                Ok(Token::ArrayStart)
+                Ok(JsonToken::ArrayStart)
             }
-            b'"' => self.string().map(Token::String),
-            b't' => self.literal("true").map(|()| Token::True),
-            b'f' => self.literal("false").map(|()| Token::False),
-            b'n' => self.literal("null").map(|()| Token::Null),
+            b'"' => self.string().map(JsonToken::String),
+            b't' => self.literal("true").map(|()| JsonToken::True),
+            b'f' => self.literal("false").map(|()| JsonToken::False),
+            b'n' => self.literal("null").map(|()| JsonToken::Null),
             b'-' | b'0'..=b'9' => self.number(),
             other => Err(unexpected(other, "looking for beginning of value")),
         }
@@ -199,7 +233,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Token<'a>, String> {
+    fn number(&mut self) -> Result<JsonToken<'a>, String> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -220,7 +254,9 @@ impl<'a> Scanner<'a> {
             }
             self.digits("in exponent of numeric literal")?;
         }
-        Ok(Token::Number(self.text.get(start..self.at).unwrap_or(b"")))
+        Ok(JsonToken::Number(
+            self.text.get(start..self.at).unwrap_or(b""),
+        ))
     }
 
     fn string(&mut self) -> Result<&'a [u8], String> {
@@ -256,5 +292,76 @@ impl<'a> Scanner<'a> {
             }
             self.at += 1;
         }
+    }
+}
+
+/// The text of a string token with its escapes resolved; what is no character is U+FFFD.
+pub fn unescape_json(body: &[u8]) -> String {
+    let mut out = String::with_capacity(body.len());
+    let hex = |at: usize| {
+        let digits = body.get(at..at + 4)?;
+        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut at = 0;
+    while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
+        let plain = rest.iter().position(|byte| *byte == b'\\');
+        let plain = plain.unwrap_or(rest.len());
+        for chunk in rest.get(..plain).unwrap_or_default().utf8_chunks() {
+            out.push_str(chunk.valid());
+            out.extend(chunk.invalid().iter().map(|_| '\u{fffd}'));
+        }
+        at += plain;
+        if at >= body.len() {
+            break;
+        }
+        let escape = body.get(at + 1).copied().unwrap_or(b'\\');
+        at += 2;
+        out.push(match escape {
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let unit = hex(at).unwrap_or(0xfffd);
+                at += 4;
+                let low = (body.get(at..at + 2) == Some(b"\\u"))
+                    .then(|| hex(at + 2))
+                    .flatten();
+                match (unit, low) {
+                    (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
+                        at += 6;
+                        let code = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+                        char::from_u32(code).unwrap_or('\u{fffd}')
+                    }
+                    _ => char::from_u32(unit).unwrap_or('\u{fffd}'),
+                }
+            }
+            other => char::from(other),
+        });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_unescaped_with_surrogates() {
+        assert_eq!(unescape_json(br"a\ud83d\ude00\ud83dx\/"), "a😀\u{fffd}x/");
+        assert_eq!(unescape_json(b"a\xffb"), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn spans_are_those_of_the_tokens() {
+        let text = b" {\"a\" : [12, null]}";
+        let mut scanner = JsonScanner::new(text);
+        let mut found = Vec::new();
+        while scanner.next().unwrap().is_some() {
+            let (start, end) = scanner.span();
+            found.push(std::str::from_utf8(&text[start..end]).unwrap());
+        }
+        assert_eq!(found, ["{", "\"a\" :", "[", "12", "null", "]", "}"]);
     }
 }

@@ -7,7 +7,7 @@
 //! discovery).
 
 mod discovery;
-mod history;
+mod follow;
 mod http;
 mod lookup;
 mod sightings;
@@ -17,15 +17,20 @@ pub use discovery::{Discovery, ResourceKind};
 pub use http::ApiError;
 pub use lookup::ClusterLookup;
 
+pub use follow::Changes;
+pub(crate) use follow::{Following, Seen, Subject, undeleted};
 pub(crate) use http::{Answer, Call, Verb, escape};
 pub(crate) use sightings::Sighting;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 /// A kind asked for again this soon after a renewal of the cache is not worth another one.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(500);
+
+/// Watches under way at a time; objects that get none are read from time to time instead.
+const WATCHES: usize = 256;
 
 /// One API server and what is known about its kinds. Cheap to share behind an `Arc`.
 pub struct Cluster {
@@ -33,6 +38,7 @@ pub struct Cluster {
     user_agent: Option<::http::HeaderValue>,
     cache: Mutex<Cache>,
     sightings: sightings::Sightings,
+    watches: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -56,6 +62,7 @@ impl Cluster {
             user_agent,
             cache: Mutex::default(),
             sightings: sightings::Sightings::default(),
+            watches: Arc::new(Semaphore::new(WATCHES)),
         }
     }
 

@@ -73,7 +73,7 @@ pub use apply::ApplyError;
 #[cfg(feature = "cluster")]
 pub use clock::{Clock, SystemClock};
 #[cfg(feature = "cluster")]
-pub use cluster::{ApiError, Cluster, ClusterLookup, Discovery, ResourceKind};
+pub use cluster::{ApiError, Changes, Cluster, ClusterLookup, Discovery, ResourceKind};
 #[cfg(feature = "cluster")]
 pub use guard::{
     Foreign, MANAGED_BY, MANAGED_BY_LABEL, Mismatch, RELEASE_NAME_ANNOTATION,
@@ -86,8 +86,8 @@ pub use objects::ManifestError;
 #[cfg(feature = "cluster")]
 pub use operation::{
     Advance, CrdPolicy, Failure, FailureReason, InstallRequest, KeptBecause, KeptObject,
-    NamespaceSpec, ObjectStatus, Operation, OperationError, Outcome, Preflight, ReleaseOptions,
-    RollbackRequest, Unchanged, UninstallRequest, UpgradeRequest,
+    NamespaceSpec, ObjectEvent, ObjectStatus, Operation, OperationError, Outcome, Preflight,
+    ReleaseOptions, RollbackRequest, Unchanged, UninstallRequest, UpgradeRequest,
 };
 #[cfg(feature = "cluster")]
 pub use plan::{OperationKind, Step};

@@ -8,6 +8,7 @@
 mod begin;
 mod compare;
 mod error;
+mod explain;
 mod hooks;
 mod install;
 mod objects;
@@ -19,13 +20,13 @@ mod uninstall;
 mod upgrade;
 mod wait;
 
-pub use error::{Failure, FailureReason, ObjectStatus, OperationError};
+pub use error::{Failure, FailureReason, ObjectEvent, ObjectStatus, OperationError};
 pub use request::{
     CrdPolicy, InstallRequest, NamespaceSpec, Preflight, ReleaseOptions, RollbackRequest,
     Unchanged, UninstallRequest, UpgradeRequest,
 };
 
-use crate::cluster::ResourceKind;
+use crate::cluster::{Following, ResourceKind};
 use crate::helm::Helm;
 use crate::objects::{ManifestObject, ObjectKey};
 use crate::plan::{OperationKind, Step};
@@ -33,6 +34,7 @@ use crate::progress::Progress;
 use crate::release::{Release, ReleaseStatus};
 use crate::storage::{RecordHead, StoredRelease};
 use error::StepError;
+use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -140,6 +142,14 @@ pub struct Operation {
     gone_hook: Option<usize>,
     /// The versions of the objects of hooks as this process wrote them.
     hook_versions: BTreeMap<usize, Vec<Option<String>>>,
+    /// The objects of hooks as their applies returned them, until they are looked at.
+    hook_answers: BTreeMap<usize, Vec<Option<Value>>>,
+    /// What is awaited, under watch.
+    following: Option<Following>,
+    /// When a container was first seen to lack its image, by Pod and container.
+    imageless: BTreeMap<(String, String), Timestamp>,
+    /// When Pods were last looked at.
+    pods_seen: Option<Timestamp>,
     looks: u32,
     failure: Option<Failure>,
     kept: Vec<KeptObject>,
@@ -222,6 +232,7 @@ impl Operation {
             Ok(Done::Yes) => {
                 self.cursor += 1;
                 self.looks = 0;
+                self.following = None;
                 if self.cursor == self.plan.len() {
                     return Ok(self.finish(None));
                 }
@@ -256,20 +267,33 @@ impl Operation {
         }
     }
 
-    /// Advances until the end, sleeping while objects get ready and when the API server is in trouble.
+    /// Advances until the end, waiting while objects get ready and when the API server is in trouble.
     ///
     /// # Errors
     /// What [`Operation::advance`] reports, when it will not pass or has not passed after many tries. The
     /// operation stays where it is and can be taken up again.
     pub async fn run(&mut self) -> Result<Outcome, OperationError> {
+        self.run_with(|_| {}).await
+    }
+
+    /// As [`Operation::run`], and shows every step and every look at what is awaited, for instance to a terminal.
+    ///
+    /// # Errors
+    /// As [`Operation::run`].
+    pub async fn run_with(
+        &mut self,
+        mut show: impl FnMut(&Advance) + Send,
+    ) -> Result<Outcome, OperationError> {
         let mut trouble = 0;
         loop {
-            match self.advance().await {
-                Ok(Advance::Stepped(_)) => trouble = 0,
-                Ok(Advance::Waiting { check_after, .. }) => {
-                    trouble = 0;
-                    tokio::time::sleep(check_after).await;
-                }
+            let advanced = self.advance().await;
+            if let Ok(advance) = &advanced {
+                show(advance);
+                trouble = 0;
+            }
+            match advanced {
+                Ok(Advance::Stepped(_)) => {}
+                Ok(Advance::Waiting { check_after, .. }) => self.changed(check_after).await,
                 Ok(Advance::Finished(outcome)) => return Ok(*outcome),
                 Err(error) if error.is_transient() && trouble < PATIENCE => {
                     trouble += 1;
@@ -336,7 +360,11 @@ impl Operation {
     }
 
     /// Writes the failure into the record, unless there is none yet.
-    async fn finish_failed(&mut self, failure: Failure) -> Result<Advance, OperationError> {
+    async fn finish_failed(&mut self, mut failure: Failure) -> Result<Advance, OperationError> {
+        if self.failure.is_none() {
+            self.following = None;
+            self.explain(&mut failure.objects).await;
+        }
         // Kept until the record is written: a call that fails here is repeated.
         self.failure = Some(failure.clone());
         let name = &self.release.name;

@@ -58,6 +58,9 @@ pub(crate) struct Settings {
     pub(crate) propagation: Propagation,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
+    /// Seconds that an image may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) image_patience: Option<u64>,
 }
 
 /// How far an operation has come.

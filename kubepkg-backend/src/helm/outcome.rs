@@ -178,6 +178,9 @@ mod tests {
 
     fn object(name: &str) -> ObjectStatus {
         ObjectStatus {
+            api_version: "apps/v1".to_owned(),
+            reason: String::new(),
+            events: Vec::new(),
             kind: "Deployment".into(),
             namespace: "demo".into(),
             name: name.into(),

@@ -27,6 +27,7 @@ pub(super) fn settings_of(options: &ReleaseOptions) -> Settings {
         keep_history: false,
         propagation: Propagation::Background,
         description: options.description.clone(),
+        image_patience: options.image_patience.map(|patience| patience.as_secs()),
     }
 }
 
@@ -138,6 +139,10 @@ impl Operation {
             settled: BTreeSet::new(),
             gone_hook: None,
             hook_versions: BTreeMap::new(),
+            hook_answers: BTreeMap::new(),
+            following: None,
+            imageless: BTreeMap::new(),
+            pods_seen: None,
             looks: 0,
             failure: None,
             kept,

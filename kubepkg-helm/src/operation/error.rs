@@ -1,7 +1,7 @@
 //! What can go wrong: with an operation (a [`Failure`], which is in the record), and with performing it
 //! (an [`OperationError`], after which it can often be tried again).
 
-use crate::apply::ApplyError;
+use crate::apply::{ApplyError, Target};
 use crate::cluster::ApiError;
 use crate::objects::ManifestError;
 use crate::plan::OperationKind;
@@ -10,9 +10,29 @@ use crate::release::{RecordError, ReleaseStatus};
 use crate::storage::StorageError;
 use jiff::Timestamp;
 
+/// Something that happened to an object or to one of its Pods: an event of the cluster, or what a container
+/// waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectEvent {
+    /// Kind of the object that it happened to.
+    pub kind: String,
+    /// Name of that object.
+    pub name: String,
+    /// A word for programs, such as `FailedScheduling` or `ImagePullBackOff`.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    /// How often it happened.
+    pub count: u64,
+    /// When it happened last.
+    pub last: Option<Timestamp>,
+}
+
 /// How far an awaited object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectStatus {
+    /// `apiVersion` of the object.
+    pub api_version: String,
     /// Kind of the object.
     pub kind: String,
     /// Namespace of the object; empty when it lives in none.
@@ -21,8 +41,27 @@ pub struct ObjectStatus {
     pub name: String,
     /// How far it is.
     pub status: Status,
+    /// A word for programs that says why it is not ready; empty when there is none.
+    pub reason: String,
     /// A sentence for people.
     pub message: String,
+    /// What last happened to it and its Pods, the newest last; filled in when the operation has failed.
+    pub events: Vec<ObjectEvent>,
+}
+
+impl ObjectStatus {
+    pub(crate) fn of(target: &Target<'_>, status: Status, message: String) -> Self {
+        Self {
+            api_version: target.object.api_version.clone(),
+            kind: target.object.kind.clone(),
+            namespace: target.namespace.clone(),
+            name: target.object.name.clone(),
+            status,
+            reason: String::new(),
+            message,
+            events: Vec::new(),
+        }
+    }
 }
 
 /// Kinds of failure, for programs.
@@ -322,11 +361,14 @@ mod tests {
     #[test]
     fn words_a_timeout_as_helm_does() {
         let object = ObjectStatus {
+            api_version: "apps/v1".to_owned(),
             kind: "Deployment".to_owned(),
             namespace: "ns".to_owned(),
             name: "web".to_owned(),
             status: Status::InProgress,
+            reason: "LessReplicas".to_owned(),
             message: "Replicas: 0/1".to_owned(),
+            events: Vec::new(),
         };
         assert_eq!(
             Failure::timeout(vec![object], false).message,

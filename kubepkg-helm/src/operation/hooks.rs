@@ -4,8 +4,10 @@
 //! Source of the rules: Helm 4.3.1 `pkg/action/hooks.go`.
 
 use super::error::{Failure, ObjectStatus, StepError};
+use super::wait::Look;
 use super::{Done, Operation};
 use crate::apply::{Target, Writer};
+use crate::cluster::{Seen, undeleted};
 use crate::plan::{Step, deletes};
 use crate::readiness::{Reading, Status, assess_as};
 use crate::{DeletePolicy, HookPhase};
@@ -88,24 +90,23 @@ impl Operation {
         if self.gone_hook == Some(hook) {
             return Ok(Done::Yes);
         }
-        let cluster = self.helm.cluster();
-        let writer = Writer {
-            cluster,
-            field_manager: self.helm.field_manager(),
-        };
         let mut left = Vec::new();
+        let mut subjects = Vec::new();
         for object in self.hook_targets(hook) {
-            let target = Target::resolve(cluster, object, &self.release.namespace).await?;
-            if writer.metadata(&target).await?.is_some() {
-                left.push(ObjectStatus {
-                    kind: object.kind.clone(),
-                    namespace: target.namespace.clone(),
-                    name: object.name.clone(),
-                    status: Status::Terminating,
-                    message: "Resource scheduled for deletion".to_owned(),
-                });
+            let namespace = &self.release.namespace;
+            let target = Target::resolve(self.helm.cluster(), object, namespace).await?;
+            let live = self.look(&target, None).await?;
+            let look = Look { target, live };
+            if look.live.is_some() {
+                left.push(ObjectStatus::of(
+                    &look.target,
+                    Status::Terminating,
+                    "Resource scheduled for deletion".to_owned(),
+                ));
             }
+            subjects.extend(look.subject());
         }
+        self.follow(&subjects, false);
         Ok(if left.is_empty() {
             Done::Yes
         } else {
@@ -130,12 +131,14 @@ impl Operation {
         };
         let mut warnings = Vec::new();
         let mut versions = Vec::new();
+        let mut answers = Vec::new();
         for object in self.hook_targets(hook) {
             let target = Target::resolve(cluster, object, &self.release.namespace).await?;
             match writer.apply_plain(&target).await {
                 Ok(answer) => {
                     let version = answer.body.pointer("/metadata/resourceVersion");
                     versions.push(version.and_then(Value::as_str).map(str::to_owned));
+                    answers.push(Some(answer.body));
                     warnings.extend(answer.warnings);
                 }
                 Err(error) if error.is_transient() => return Err(error.into()),
@@ -156,26 +159,33 @@ impl Operation {
             self.warn(warning);
         }
         self.hook_versions.insert(hook, versions);
+        self.hook_answers.insert(hook, answers);
         Ok(Done::Yes)
     }
 
-    /// How a hook's object ended that is gone already, if the server still knows it.
+    /// How a hook's object ended that is gone already, if a watch has told or the server still knows.
     async fn ended(
         &self,
         hook: usize,
         index: usize,
         target: &Target<'_>,
     ) -> Result<Option<Value>, StepError> {
-        let versions = self.hook_versions.get(&hook);
-        let Some(Some(version)) = versions.and_then(|versions| versions.get(index)) else {
-            return Ok(None);
+        let following = self.following.as_ref();
+        let seen = following.and_then(|following| following.state(&target.path()));
+        let last = if let Some(Seen::Lost(last)) = seen {
+            Some(undeleted(last))
+        } else {
+            let versions = self.hook_versions.get(&hook);
+            let Some(Some(version)) = versions.and_then(|versions| versions.get(index)) else {
+                return Ok(None);
+            };
+            let collection = target.resource.collection(&target.namespace);
+            let name = &target.object.name;
+            self.helm
+                .cluster()
+                .last_state(&collection, name, version)
+                .await?
         };
-        let collection = target.resource.collection(&target.namespace);
-        let last = self
-            .helm
-            .cluster()
-            .last_state(&collection, &target.object.name, version)
-            .await?;
         // One that somebody deleted before its end stays missing.
         Ok(last.filter(|last| {
             assess_as(last, Reading::Hook, self.helm.now())
@@ -184,12 +194,9 @@ impl Operation {
     }
 
     pub(super) async fn await_hook(&mut self, hook: usize) -> Result<Done, StepError> {
-        let cluster = self.helm.cluster();
-        let writer = Writer {
-            cluster,
-            field_manager: self.helm.field_manager(),
-        };
         let mut statuses = Vec::new();
+        let mut subjects = Vec::new();
+        let mut written = self.hook_answers.remove(&hook).unwrap_or_default();
         for (index, object) in self.hook_targets(hook).iter().enumerate() {
             let waited_for = matches!(
                 (object.group(), object.kind.as_str()),
@@ -198,20 +205,23 @@ impl Operation {
             if !waited_for {
                 continue;
             }
-            let target = Target::resolve(cluster, object, &self.release.namespace).await?;
-            let live = match writer.read(&target).await? {
+            let namespace = &self.release.namespace;
+            let target = Target::resolve(self.helm.cluster(), object, namespace).await?;
+            let fresh = written.get_mut(index).and_then(Option::take);
+            let live = match self.look(&target, fresh).await? {
                 Some(live) => Some(live),
                 None => self.ended(hook, index, &target).await?,
             };
             let now = self.helm.now();
-            statuses.push(super::wait::judge(
-                &target,
-                live.as_ref(),
-                Reading::Hook,
-                now,
-                assess_as,
-            ));
+            let status = super::wait::judge(&target, live.as_ref(), Reading::Hook, now, assess_as);
+            let look = Look { target, live };
+            subjects.extend(
+                look.subject()
+                    .filter(|_| status.status == Status::InProgress),
+            );
+            statuses.push(status);
         }
+        self.follow(&subjects, false);
         statuses.retain(|status| status.status != Status::Current);
         let working = statuses
             .iter()

@@ -65,13 +65,7 @@ impl Operation {
                 Err(error) => (Status::Unknown, error.to_string()),
             };
             if status != Status::Current {
-                open.push(ObjectStatus {
-                    kind: object.kind.clone(),
-                    namespace: String::new(),
-                    name: object.name.clone(),
-                    status,
-                    message,
-                });
+                open.push(ObjectStatus::of(&target, status, message));
             }
         }
         if open.iter().any(|status| status.status != Status::Failed) {
@@ -407,10 +401,13 @@ pub(super) async fn resolve_expected<'a>(
 
 fn unserved(kind: &ResourceKind) -> ObjectStatus {
     ObjectStatus {
+        api_version: "apiextensions.k8s.io/v1".to_owned(),
         kind: "CustomResourceDefinition".to_owned(),
         namespace: String::new(),
         name: format!("{}.{}", kind.plural, kind.group),
         status: Status::InProgress,
+        reason: String::new(),
         message: format!("{} of {} is not served yet", kind.kind, kind.api_version()),
+        events: Vec::new(),
     }
 }

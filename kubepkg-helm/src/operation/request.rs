@@ -70,6 +70,8 @@ pub struct ReleaseOptions {
     pub wait: Wait,
     /// How long waiting may take, counted from the beginning of the operation.
     pub timeout: Duration,
+    /// How long an image may be missing before waiting ends with a failure; none waits on.
+    pub image_patience: Option<Duration>,
     /// Run no hooks.
     pub skip_hooks: bool,
     /// Take over objects that somebody else made.
@@ -96,6 +98,7 @@ impl Default for ReleaseOptions {
             crds: None,
             wait: Wait::Hooks,
             timeout: Duration::from_mins(5),
+            image_patience: Some(Duration::from_mins(2)),
             skip_hooks: false,
             take_ownership: false,
             force_conflicts: false,

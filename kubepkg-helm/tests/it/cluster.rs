@@ -11,6 +11,7 @@ mod refusals;
 mod requests;
 mod twins;
 mod waiting;
+mod watching;
 
 use kubepkg_helm::{Helm, HelmOptions};
 use kubepkg_sandbox::ControlPlane;

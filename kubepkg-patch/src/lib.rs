@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![deny(missing_docs)]
 
+#[cfg(feature = "builtin-types")]
+pub mod builtin;
 mod go;
 pub mod json;
 pub mod merge;

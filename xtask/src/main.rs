@@ -14,6 +14,7 @@ mod crds;
 mod demo;
 mod parity;
 mod run;
+mod schemas;
 mod suite;
 mod tidy;
 mod vectors;
@@ -94,6 +95,9 @@ enum Command {
         /// The folder.
         out: PathBuf,
     },
+    /// Asks a real API server for the schemas of the built-in kinds and writes them where
+    /// `kubepkg-patch` keeps them.
+    Schemas,
     /// Checks the rules of the house: who may depend on whom, file length, names, docs.
     Tidy {
         /// Writes the generated parts (the table of floors in ARCHITECTURE.md) first.
@@ -141,6 +145,7 @@ fn main() -> ExitCode {
             options.extend(json.then(|| "--json".to_owned()));
             parity::compare(&folders, &options)
         }
+        Command::Schemas => schemas::write(),
         Command::Tidy { write } => tidy::run(write),
         Command::Vectors { folder } => vectors::check(&folder),
     };

@@ -21,9 +21,11 @@ const CRATES: &[&str] = &[
 const RUNNERS: &[&str] = &[
     "apply::ownership::",
     "misc::",
+    "patch_vectors::",
     "readiness::tests::",
     "release::codec::",
     "schema::",
+    "ssa_vectors::",
     "templates::",
     "vectors::",
 ];

@@ -8,6 +8,7 @@
 //!
 //! The rules of reading are those of `k8s.io/kube-openapi/pkg/schemaconv`, which the API server uses.
 
+mod compact;
 mod kind;
 mod openapi;
 
@@ -20,8 +21,8 @@ use serde_json::Value;
 pub use kind::GroupVersionKind;
 pub use openapi::SchemaError;
 
-/// Types by name and kind.
-#[derive(Debug, Clone)]
+/// Types by name and kind. The default has none.
+#[derive(Debug, Clone, Default)]
 pub struct Model {
     types: Arc<Types>,
 }
@@ -91,7 +92,6 @@ pub(crate) struct Map {
 pub(crate) struct Field {
     pub(crate) id: TypeId,
     pub(crate) default: Option<Value>,
-    #[expect(dead_code, reason = "read by strategic merge patches")]
     pub(crate) patch: PatchRule,
 }
 
@@ -109,7 +109,7 @@ impl Types {
 }
 
 /// The schemas of `metadata`, which every kind has.
-fn meta_schemas() -> serde_json::Map<String, Value> {
+pub(crate) fn meta_schemas() -> serde_json::Map<String, Value> {
     serde_json::from_str(include_str!("meta.json")).unwrap_or_default()
 }
 

@@ -425,7 +425,11 @@ fn patch_rule(schema: &Value) -> PatchRule {
     let strategies = text("x-kubernetes-patch-strategy").unwrap_or_default();
     PatchRule {
         merge_key: text("x-kubernetes-patch-merge-key").map(str::to_owned),
-        strategies: strategies.split(',').map(str::to_owned).collect(),
+        strategies: strategies
+            .split(',')
+            .filter(|strategy| !strategy.is_empty())
+            .map(str::to_owned)
+            .collect(),
     }
 }
 

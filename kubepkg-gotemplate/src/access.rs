@@ -145,6 +145,7 @@ pub(crate) fn fit(value: &Value, is_interface: bool, ty: &'static Type) -> Step<
             Value::List(list) if ty.kind == Kind::Slice && !own.is(ty) => {
                 Some(Value::List(list.with_type(ty)))
             }
+            Value::Object(object) if ty.is_empty_interface() => object.copied(),
             _ => None,
         });
     }

@@ -496,7 +496,7 @@ impl Compiler<'_> {
             }
         }
         match ty {
-            ArgType::Static(ty) if ty.is_empty_interface() || ty.is(&REFLECT_VALUE) => {}
+            ArgType::Static(ty) if ty.is(&REFLECT_VALUE) => {}
             ArgType::Static(ty) => self.emit(Op::Check(ty)),
             ArgType::Param(i) => self.emit(Op::CheckParam(i)),
             ArgType::Untyped => {}

@@ -1,5 +1,6 @@
 //! What `range` iterates over: numbers, lists, maps in key order, functions.
 
+use crate::access::printable;
 use crate::collection::List;
 use crate::fault::{Fault, Step};
 use crate::fmt::display;
@@ -39,7 +40,7 @@ pub(crate) enum Iter {
 }
 
 fn shown(value: &Value) -> String {
-    match display(value) {
+    match printable(value).and_then(|value| display(&value)) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
         Err(error) => error.to_string(),
     }

@@ -107,31 +107,50 @@ fn simplify_complex(n: &mut Number, re: f64, im: f64) {
 /// `fmt.Sscan` of a complex number without spaces: a float, a sign, a float, `i`.
 fn complex_parts(text: &str) -> Result<(f64, f64), String> {
     const SYNTAX: &str = "syntax error scanning complex number";
-    let body = text.strip_suffix('i').ok_or(SYNTAX)?;
-    let bytes = body.as_bytes();
-    let is_hex =
-        |s: &str| s.trim_start_matches(['+', '-']).starts_with(['0']) && s.contains(['x', 'X']);
-    // The sign of the imaginary part is the last one that does not belong to an exponent.
-    let split = (1..bytes.len())
-        .rev()
-        .find(|&i| {
-            let sign = matches!(bytes.get(i), Some(b'+' | b'-'));
-            let previous = bytes.get(i - 1).copied().unwrap_or_default();
-            let head = body.get(..i).unwrap_or_default();
-            let part = head
-                .rfind(['+', '-'])
-                .map_or(head, |at| head.get(at..).unwrap_or_default());
-            let exponent = if is_hex(part) {
-                matches!(previous, b'p' | b'P')
-            } else {
-                matches!(previous, b'e' | b'E')
-            };
-            sign && !exponent
-        })
-        .ok_or(SYNTAX)?;
-    let (re, im) = body.split_at(split);
+    let (re, rest) = text.split_at(float_token(text));
+    if !rest.starts_with(['+', '-']) {
+        return Err(SYNTAX.to_owned());
+    }
+    let (im, rest) = rest.split_at(float_token(rest));
+    if !rest.starts_with('i') {
+        return Err(SYNTAX.to_owned());
+    }
     let parse = |s: &str| parse_float(s).map_err(|e| e.to_string());
     Ok((parse(re)?, parse(im)?))
+}
+
+/// How many bytes of a text `fmt` scans as one float, valid or not (`floatToken` of Go's scanner).
+fn float_token(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let accept = |at: &mut usize, set: &[u8]| {
+        let found = bytes.get(*at).is_some_and(|byte| set.contains(byte));
+        *at += usize::from(found);
+        found
+    };
+    if accept(&mut at, b"nN") && accept(&mut at, b"aA") && accept(&mut at, b"nN") {
+        return at;
+    }
+    accept(&mut at, b"+-");
+    // The beginning of a word is taken, even when it does not go on.
+    if accept(&mut at, b"iI") && accept(&mut at, b"nN") && accept(&mut at, b"fF") {
+        return at;
+    }
+    let is_hex = accept(&mut at, b"0") && accept(&mut at, b"xX");
+    let (digits, exponent): (&[u8], &[u8]) = if is_hex {
+        (b"0123456789aAbBcCdDeEfF_", b"pP")
+    } else {
+        (b"0123456789_", b"eEpP")
+    };
+    while accept(&mut at, digits) {}
+    if accept(&mut at, b".") {
+        while accept(&mut at, digits) {}
+    }
+    if accept(&mut at, exponent) {
+        accept(&mut at, b"+-");
+        while accept(&mut at, b"0123456789_") {}
+    }
+    at
 }
 
 #[cfg(test)]
@@ -157,6 +176,7 @@ mod tests {
         assert_eq!(number("1.5").int, None);
         assert_eq!(number("1+2i").complex, Some((1.0, 2.0)));
         assert_eq!(number("1e2+2e-1i").complex, Some((100.0, 0.2)));
+        assert_eq!(number("0x1.8p1+0x2p0i").complex, Some((3.0, 2.0)));
         assert_eq!(number("18446744073709551615").int, None);
         assert_eq!(number("18446744073709551615").uint, Some(u64::MAX));
     }
@@ -170,5 +190,14 @@ mod tests {
             error("99999999999999999999"),
             "integer overflow: \"99999999999999999999\""
         );
+    }
+
+    /// Go 1.26 answers these texts.
+    #[test]
+    fn refuses_halves_of_complex_numbers_in_gos_words() {
+        for text in ["1i+2i", "0b1+1i", "1+i", "1+2"] {
+            let error = parse_number(text.as_bytes(), Tok::Complex).unwrap_err();
+            assert_eq!(error, "syntax error scanning complex number", "{text}");
+        }
     }
 }

@@ -73,6 +73,11 @@ pub trait Object: Any {
         Vec::new()
     }
 
+    /// The fields as JSON has them: under the names of their tags, without those that are left out.
+    fn json_fields(&self) -> Vec<(&'static str, Value)> {
+        self.fields()
+    }
+
     /// All fields in order of declaration, those that are not exported too, for `fmt`.
     fn printed_fields(&self) -> Vec<(&'static str, Value)> {
         self.fields()
@@ -89,15 +94,20 @@ pub trait Object: Any {
     }
 
     /// What `String()` of a pointer to this value returns, when only the pointer has it. An action
-    /// that prints a field of a struct behind a pointer uses it; a function that is given the value
-    /// sees the bare struct.
+    /// that prints a field of a struct behind a pointer uses it.
     fn pointer_text(&self) -> Option<GoString> {
         None
     }
 
     /// What `MarshalJSON` or `MarshalText` makes of the value, as JSON text; `None` means the
-    /// encoder uses [`Object::underlying`] or [`Object::fields`].
+    /// encoder uses [`Object::underlying`] or [`Object::json_fields`].
     fn json(&self) -> Option<String> {
+        None
+    }
+
+    /// What a function is given for this value, when that is another: Go copies a struct that is
+    /// passed as an interface, and a copy lacks the methods that only a pointer has.
+    fn copied(&self) -> Option<Value> {
         None
     }
 

@@ -450,7 +450,7 @@ fn to_json(value: &Value, depth: usize) -> Result<serde_json::Value, ToJsonError
                 to_json(&inner, depth + 1)?
             } else {
                 let mut entries = serde_json::Map::new();
-                for (key, item) in o.fields() {
+                for (key, item) in o.json_fields() {
                     entries.insert(key.to_owned(), to_json(&item, depth + 1)?);
                 }
                 Json::Object(entries)

@@ -16,6 +16,10 @@ use crate::value::Value;
 
 impl Machine {
     pub(super) fn check(&mut self, ty: &'static Type) -> Step<()> {
+        // Everything fits an interface as it is, but the objects that are copied into one.
+        if ty.is_empty_interface() && !matches!(self.stack.top(), Value::Object(_)) {
+            return Ok(());
+        }
         if let Some(fitting) = fit(self.stack.top(), self.stack.top_mark(), ty)? {
             self.stack.drop_top();
             self.stack.push_value(fitting, false);

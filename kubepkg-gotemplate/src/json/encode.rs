@@ -194,7 +194,7 @@ impl Writer {
                 if let Some(inner) = object.underlying() {
                     return self.value(&inner, depth);
                 }
-                let fields = object.fields();
+                let fields = object.json_fields();
                 self.open('{');
                 for (i, (key, item)) in fields.iter().enumerate() {
                     self.separate(i, depth);

@@ -267,6 +267,7 @@ static KUBE_VERSION: Type = Type {
     ],
     ..Type::basic("common.KubeVersion", Kind::Struct)
 };
+static KUBE_VERSION_COPY: Type = Type::basic("common.KubeVersion", Kind::Struct);
 static BUILD_INFO: Type = Type::basic("version.BuildInfo", Kind::Struct);
 
 fn version_set_has(context: &mut Context<'_>, receiver: &Value, arguments: &[Value]) -> FuncResult {
@@ -306,7 +307,10 @@ impl Object for CapabilitiesObject {
         vec![
             (
                 "KubeVersion",
-                Value::object(KubeVersionObject(self.0.kube_version.clone())),
+                Value::object(KubeVersionObject {
+                    version: self.0.kube_version.clone(),
+                    is_copy: false,
+                }),
             ),
             (
                 "APIVersions",
@@ -320,11 +324,28 @@ impl Object for CapabilitiesObject {
     }
 }
 
-struct KubeVersionObject(KubeVersion);
+/// `String` and `GitVersion` belong to the pointer: the field of `.Capabilities` has them, a copy has not.
+struct KubeVersionObject {
+    version: KubeVersion,
+    is_copy: bool,
+}
 
 impl Object for KubeVersionObject {
     fn go_type(&self) -> &'static Type {
-        &KUBE_VERSION
+        if self.is_copy {
+            &KUBE_VERSION_COPY
+        } else {
+            &KUBE_VERSION
+        }
+    }
+
+    fn copied(&self) -> Option<Value> {
+        (!self.is_copy).then(|| {
+            Value::object(Self {
+                version: self.version.clone(),
+                is_copy: true,
+            })
+        })
     }
 
     fn field(&self, name: &str) -> Option<Field> {
@@ -336,9 +357,9 @@ impl Object for KubeVersionObject {
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
         vec![
-            ("Version", Value::string(self.0.version.as_str())),
-            ("Major", Value::string(self.0.major.as_str())),
-            ("Minor", Value::string(self.0.minor.as_str())),
+            ("Version", Value::string(self.version.version.as_str())),
+            ("Major", Value::string(self.version.major.as_str())),
+            ("Minor", Value::string(self.version.minor.as_str())),
         ]
     }
 
@@ -348,21 +369,25 @@ impl Object for KubeVersionObject {
             1,
             (
                 "normalizedVersion",
-                Value::string(self.0.normalized.as_str()),
+                Value::string(self.version.normalized.as_str()),
             ),
         );
         fields
     }
 
+    fn go_eq(&self, other: &dyn Object) -> Option<bool> {
+        Some(self.version == other.downcast_ref::<Self>()?.version)
+    }
+
     fn pointer_text(&self) -> Option<GoString> {
-        Some(GoString::from(self.0.normalized.as_str()))
+        (!self.is_copy).then(|| GoString::from(self.version.normalized.as_str()))
     }
 }
 
 fn kube_version(receiver: &Value) -> Result<&KubeVersion, FuncError> {
-    let version = receiver.as_object::<KubeVersionObject>();
-    version
-        .map(|version| &version.0)
+    let object = receiver.as_object::<KubeVersionObject>();
+    object
+        .map(|object| &object.version)
         .ok_or_else(|| FuncError::new("not a Kubernetes version"))
 }
 
@@ -401,22 +426,21 @@ impl Object for BuildInfoObject {
         ]
     }
 
-    fn json(&self) -> Option<String> {
-        let mut map = serde_json::Map::new();
-        for (key, text) in [
+    fn json_fields(&self) -> Vec<(&'static str, Value)> {
+        [
             ("version", &self.0.version),
             ("git_commit", &self.0.git_commit),
             ("git_tree_state", &self.0.git_tree_state),
             ("go_version", &self.0.go_version),
-        ] {
-            if !text.is_empty() {
-                map.insert(key.to_owned(), text.as_str().into());
-            }
-        }
-        map.insert(
-            "kube_client_version".to_owned(),
-            self.0.kube_client_version.as_str().into(),
-        );
-        Some(serde_json::Value::Object(map).to_string())
+            ("kube_client_version", &self.0.kube_client_version),
+        ]
+        .into_iter()
+        .filter(|(key, text)| !text.is_empty() || *key == "kube_client_version")
+        .map(|(key, text)| (key, Value::string(text.as_str())))
+        .collect()
+    }
+
+    fn go_eq(&self, other: &dyn Object) -> Option<bool> {
+        Some(self.0 == other.downcast_ref::<Self>()?.0)
     }
 }

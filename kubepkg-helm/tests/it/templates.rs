@@ -397,3 +397,50 @@ fn formats_as_go() {
 fn speaks_the_template_language() {
     run("helm-lang", check);
 }
+
+/// Go copies a struct that a function is given, and the copy lacks what only its pointer has. Helm 4.3.1 printed these.
+#[test]
+fn a_function_is_given_a_copy_of_a_struct() {
+    let text = |template: &str| {
+        let answer = template_answer(template);
+        answer.unwrap_or_else(|error| error)
+    };
+    let no_method = |place: &str, of: &str| {
+        format!(
+            "c/templates/t.txt:{place}\n  executing \"c/templates/t.txt\" at <{of}>:\n    \
+             can't evaluate field GitVersion in type common.KubeVersion"
+        )
+    };
+    let kube = ".Capabilities.KubeVersion";
+    assert_eq!(text("{{ .Capabilities.KubeVersion }}"), "v1.37.0");
+    assert_eq!(
+        text("{{ with .Capabilities.KubeVersion }}{{ .GitVersion }}{{ end }}"),
+        "v1.37.0"
+    );
+    assert_eq!(
+        text("{{ default .Capabilities.KubeVersion }}"),
+        "{v1.37.0 v1.37.0 1 37}"
+    );
+    assert_eq!(
+        text("{{ range list .Capabilities.KubeVersion }}{{ . }}{{ end }}"),
+        "{v1.37.0 v1.37.0 1 37}"
+    );
+    assert_eq!(
+        text("{{ (default .Capabilities.KubeVersion).GitVersion }}"),
+        no_method("1:25", kube)
+    );
+    assert_eq!(
+        text("{{ eq .Capabilities.KubeVersion .Capabilities.KubeVersion }}"),
+        "true"
+    );
+    assert_eq!(
+        text("{{ toJson .Capabilities.HelmVersion }}"),
+        r#"{"version":"v4.3.1","go_version":"go1.26.8","kube_client_version":"v1.37"}"#
+    );
+}
+
+fn template_answer(template: &str) -> Result<String, String> {
+    let case = json!({ "kind": "template", "template": template });
+    let answer = self::template(&case)?;
+    Ok(answer["output"].as_str().unwrap_or_default().to_owned())
+}

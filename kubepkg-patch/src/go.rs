@@ -76,6 +76,25 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// `%s` of a type, which there is none of for null.
+pub(crate) fn type_name_or_bad(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "%!s(<nil>)",
+        other => type_name(other),
+    }
+}
+
+/// `%s`: what is no text is marked.
+pub(crate) fn string_verb(value: &Value) -> String {
+    match value {
+        Value::Null => "%!s(<nil>)".to_owned(),
+        Value::Bool(_) | Value::Number(_) => {
+            format!("%!s({}={})", type_name(value), plain(value))
+        }
+        other => plain(other),
+    }
+}
+
 /// A number as `%v` prints it.
 pub(crate) fn number(number: &Number) -> String {
     match (as_int(number), number.as_f64()) {

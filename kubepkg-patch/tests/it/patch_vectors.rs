@@ -1,7 +1,10 @@
 //! Patches against what Go's libraries made of the same documents.
 
+use kubepkg_patch::builtin;
 use kubepkg_patch::json::{JsonPatchError, Patch};
 use kubepkg_patch::merge::{self, Dialect, MergeError, Precondition};
+use kubepkg_patch::schema::Type;
+use kubepkg_patch::strategic::{self, StrategicError};
 use kubepkg_vectors::bytes;
 use serde_json::{Value, json};
 
@@ -111,4 +114,62 @@ fn made(
         "patch",
         got.map(|patch| kubepkg_yaml::to_go_json(&patch).unwrap()),
     )
+}
+
+fn type_of(row: &Value) -> Type {
+    let kind = row["kind"].as_str().unwrap();
+    let known = builtin::model()
+        .kinds()
+        .find(|known| known.kind == kind)
+        .unwrap();
+    builtin::model().kind(known).unwrap()
+}
+
+#[test]
+fn strategic_patches_are_applied_and_made_as_apimachinery_does() {
+    vectors(
+        "patch-strategic",
+        include_bytes!("../vectors/patch-strategic.jsonl.gz"),
+    )
+    .run(|row| {
+        let kind = type_of(row);
+        // What is no JSON is no object either; a version that is empty is missing.
+        let value = |field: &str| match input(row, field).as_slice() {
+            [] if field != "document" && field != "patch" => Value::Null,
+            text => serde_json::from_slice(text).unwrap_or_else(|_| json!("no object")),
+        };
+        let text = |got: Result<Value, StrategicError>| {
+            got.map(|value| kubepkg_yaml::to_go_json(&value).unwrap())
+                .map_err(|error| error.to_string())
+        };
+        if row["group"].as_str().unwrap().starts_with("apply") {
+            let got = strategic::apply(&value("document"), &value("patch"), &kind);
+            return check(row, "result", text(got));
+        }
+        let (original, modified, current) =
+            (value("original"), value("modified"), value("current"));
+        let three_way =
+            |overwrite| strategic::three_way(&original, &modified, &current, &kind, overwrite, &[]);
+        let patch = three_way(true);
+        check(row, "patch", text(patch.clone()))?;
+        if let Ok(patch) = patch
+            && (row["result"].is_string() || row["result_error"].is_string())
+        {
+            let current = match input(row, "current").as_slice() {
+                [] => &json!("no object"),
+                _ => &current,
+            };
+            check(
+                row,
+                "result",
+                text(strategic::apply(current, &patch, &kind)),
+            )?;
+        }
+        let two_way = strategic::two_way(&original, &modified, &kind, &[]);
+        check(row, "two_way", text(two_way))?;
+        match row["no_overwrite_error"].as_str() {
+            Some(_) => check(row, "no_overwrite", text(three_way(false))),
+            None => check(row, "patch", text(three_way(false))),
+        }
+    });
 }

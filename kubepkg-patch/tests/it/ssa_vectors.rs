@@ -1,25 +1,15 @@
 //! Server-side apply against what apimachinery made of the same steps.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use kubepkg_patch::builtin;
 use kubepkg_patch::schema::{GroupVersionKind, Model, Type};
 use kubepkg_patch::ssa::{FieldManager, SingleVersion, SsaError, upgrade};
 use serde_json::{Value, json};
 
 use crate::{differ, vectors};
-
-static BUILTIN: LazyLock<Model> = LazyLock::new(|| {
-    let packed = include_bytes!("../vectors/builtin-schemas.json.gz");
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(&packed[..])
-        .read_to_string(&mut text)
-        .unwrap();
-    let document: Value = serde_json::from_str(&text).unwrap();
-    Model::from_openapi(document["components"]["schemas"].as_object().unwrap()).unwrap()
-});
 
 static WIDGET: LazyLock<Model> = LazyLock::new(|| {
     let crd: Value = serde_json::from_str(include_str!("../vectors/widget-crd.json")).unwrap();
@@ -38,7 +28,7 @@ fn type_of(row: &Value) -> Result<(GroupVersionKind, Type), String> {
     for object in objects {
         let kind = GroupVersionKind::of(object);
         let found = match row["schema"].as_str().unwrap() {
-            "builtin" => BUILTIN.kind(&kind),
+            "builtin" => builtin::model().kind(&kind),
             "widget" => WIDGET.kind(&kind),
             _ => Some(Type::deduced()),
         };

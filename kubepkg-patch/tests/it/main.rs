@@ -5,6 +5,7 @@
     reason = "tests fail with panics"
 )]
 
+mod laws;
 mod patch_vectors;
 mod ssa_vectors;
 

@@ -17,6 +17,7 @@ mod validate;
 
 use std::sync::Arc;
 
+pub(crate) use archive::{NamedFile, archive_files};
 pub use error::ChartError;
 pub use ignore::IgnoreRules;
 pub(crate) use metadata::API_VERSION_V1;
@@ -36,6 +37,18 @@ pub struct ChartFile {
     /// Modification time as a release record of Helm holds it (RFC 3339); loading leaves it out, so that two
     /// loads of one chart are equal.
     pub modified: Option<String>,
+}
+
+impl ChartFile {
+    /// Whether it is a file of `crds/` that Helm takes for a manifest.
+    pub(crate) fn is_crd(&self) -> bool {
+        let extension = extension(&self.name);
+        let known = [".yaml", ".yml", ".json"];
+        let is_manifest = known
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known));
+        self.name.starts_with("crds/") && is_manifest
+    }
 }
 
 /// A custom resource definition file: a file below `crds/`.
@@ -113,11 +126,7 @@ impl Chart {
 
     fn collect_crds(&self, path: &str, found: &mut Vec<CrdFile>) {
         for file in &self.files {
-            let extension = extension(&file.name);
-            let manifest = [".yaml", ".yml", ".json"]
-                .iter()
-                .any(|known| extension.eq_ignore_ascii_case(known));
-            if file.name.starts_with("crds/") && manifest {
+            if file.is_crd() {
                 let path = crate::go::path::clean(&format!("{path}/{}", file.name));
                 found.push(CrdFile {
                     path,

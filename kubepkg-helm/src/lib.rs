@@ -10,12 +10,14 @@ mod clock;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod dependencies;
+mod dependency_list;
 mod go;
 #[cfg(feature = "cluster")]
 mod guard;
 #[cfg(feature = "cluster")]
 mod helm;
 mod hook;
+mod lint;
 mod lock;
 mod manifest;
 mod name;
@@ -33,6 +35,7 @@ mod readiness;
 mod release;
 mod render;
 mod schema;
+mod show;
 #[cfg(feature = "cluster")]
 mod storage;
 mod values;
@@ -44,10 +47,15 @@ pub use chart::{
     Lock, Maintainer, Metadata, PackageError, PackageOptions, SaveError, package,
 };
 pub use dependencies::process_dependencies;
+pub use dependency_list::{DependencyList, DependencyState, list_dependencies};
 pub use go::json::to_go_json;
 pub use hook::{
     DeletePolicy, HOOK_ANNOTATION, HOOK_DELETE_ANNOTATION, HOOK_OUTPUT_LOG_ANNOTATION,
     HOOK_WEIGHT_ANNOTATION, Hook, HookEvent, HookExecution, HookPhase, OutputLogPolicy,
+};
+pub use lint::{
+    LintError, LintMessage, LintOptions, LintReport, LintedChart, Severity, charts_below, lint,
+    lint_all,
 };
 pub use lock::{
     OfferError, OfferedVersion, Offers, Origin, ResolveContext, ResolveError, local_folder,
@@ -59,10 +67,12 @@ pub use manifest::{
 };
 pub use name::{NameError, validate_object_name, validate_release_name};
 pub use render::{
-    Lookup, LookupError, NoLookup, ReleaseFacts, RenderError, RenderLimits, RenderOptions,
-    Rendered, RenderedObject, TemplateOutput, check_installable, render, render_templates,
+    Lookup, LookupError, NoLookup, NoSuchTemplate, ReleaseFacts, RenderError, RenderLimits,
+    RenderOptions, Rendered, RenderedObject, TemplateOutput, TextOptions, check_installable,
+    render, render_templates,
 };
 pub use schema::{validate_against_schema, validate_values};
+pub use show::{JsonPath, JsonPathError, ShowPart, show, show_values_at};
 pub use values::{
     Coalesced, SetError, ValueSources, Values, ValuesError, coalesce_tables, coalesce_values,
     merge_values, set, set_file, set_json, set_literal, set_string,

@@ -12,6 +12,7 @@ mod files;
 mod objects;
 mod options;
 mod rendered;
+mod text;
 
 use std::collections::BTreeMap;
 
@@ -19,13 +20,14 @@ pub use engine::TemplateOutput;
 pub use error::RenderError;
 pub use options::{Lookup, LookupError, NoLookup, ReleaseFacts, RenderLimits, RenderOptions};
 pub use rendered::{Rendered, RenderedObject};
+pub use text::{NoSuchTemplate, TextOptions};
 
 use crate::capabilities::Capabilities;
 use crate::chart::Chart;
 use crate::dependencies::process_dependencies;
 use crate::manifest::{KindOrder, join, sort_manifests};
 use crate::name::validate_release_name;
-use crate::values::{Values, coalesce, to_values};
+use crate::values::{Values, coalesce, coalesce_values, to_values};
 use crate::version::is_compatible;
 
 /// `sigs.k8s.io/yaml` of a JSON value.
@@ -146,6 +148,48 @@ pub fn render_templates(
         &mut warnings,
     )?;
     Ok(files)
+}
+
+/// Renders the templates as `helm lint` does: values are coalesced twice, the release has neither revision nor kind.
+/// `None` when dependencies or values don't fit together, which lint passes over.
+///
+/// # Errors
+/// [`RenderError`] of the schema and the templates.
+pub(crate) fn lint_templates(
+    chart: &Chart,
+    user: &Values,
+    namespace: &str,
+    capabilities: &Capabilities,
+    options: &RenderOptions<'_>,
+) -> Result<Option<BTreeMap<String, TemplateOutput>>, RenderError> {
+    let mut chart = chart.clone();
+    if process_dependencies(&mut chart, user).is_err() {
+        return Ok(None);
+    }
+    let Ok(coalesced) = coalesce_values(&chart, user) else {
+        return Ok(None);
+    };
+    let release = ReleaseFacts {
+        name: "test-release".into(),
+        namespace: namespace.to_owned(),
+        revision: 0,
+        is_install: false,
+        is_upgrade: false,
+    };
+    let rendered = templates(
+        &chart,
+        &coalesced.values,
+        &release,
+        capabilities,
+        options,
+        false,
+        &mut Vec::new(),
+    );
+    match rendered {
+        Ok((_, outputs)) => Ok(Some(outputs)),
+        Err(RenderError::Values(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn templates(

@@ -37,4 +37,6 @@ pub use load::{
 };
 pub use number::go_float;
 pub use spans::{Span, Spanned, load_spanned};
-pub use stream::{DocumentText, load_values, load_values_with, read_values, split_documents};
+pub use stream::{
+    DocumentText, documents, load_values, load_values_with, read_values, split_documents,
+};

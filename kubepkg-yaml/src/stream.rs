@@ -30,7 +30,18 @@ pub fn split_documents<'a>(
     input: &'a [u8],
     limits: &Limits,
 ) -> Result<Vec<DocumentText<'a>>, YamlError> {
-    Documents::new(input, limits)?.collect()
+    documents(input, limits)?.collect()
+}
+
+/// As [`split_documents`], one document after the other: what stands before a bad separator is there to be read.
+///
+/// # Errors
+/// More bytes than [`Limits::input`].
+pub fn documents<'a>(
+    input: &'a [u8],
+    limits: &Limits,
+) -> Result<impl Iterator<Item = Result<DocumentText<'a>, YamlError>> + use<'a>, YamlError> {
+    Documents::new(input, limits)
 }
 
 /// Documents one by one: an error in one comes before a bad separator after it.

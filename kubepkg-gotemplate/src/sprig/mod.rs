@@ -47,6 +47,8 @@ mod strings;
 mod url;
 mod words;
 
+pub use url::Url;
+
 use crate::func::Function;
 
 pub use date::{DURATION, TIME, time_value};

@@ -18,7 +18,7 @@ pub(super) fn table() -> Vec<Function> {
             "urlParse",
             Signature::new(types!(STRING), &MAP_ANY),
             |_, args| {
-                let url = parse(text(args, 0))
+                let url = Url::parse(text(args, 0))
                     .map_err(|error| panic(format!("unable to parse url: {error}")))?;
                 let userinfo = url.user.as_ref().map_or_else(Vec::new, User::text);
                 let parts = [
@@ -51,13 +51,17 @@ enum Part {
     Fragment,
 }
 
+/// A URL as Go's `net/url` reads it.
 #[derive(Default)]
-struct Url {
-    scheme: Vec<u8>,
+pub struct Url {
+    /// In lower case; empty when there is none.
+    pub scheme: Vec<u8>,
     opaque: Vec<u8>,
     user: Option<User>,
-    host: Vec<u8>,
-    path: Vec<u8>,
+    /// With port and brackets.
+    pub host: Vec<u8>,
+    /// Unescaped.
+    pub path: Vec<u8>,
     query: Vec<u8>,
     fragment: Vec<u8>,
 }
@@ -285,18 +289,33 @@ fn parse_main(whole: &[u8]) -> Result<Url, String> {
     Ok(url)
 }
 
-/// `url.Parse`; the error is Go's text.
-fn parse(whole: &[u8]) -> Result<Url, String> {
-    let shown = |text: &[u8], error: String| format!("parse {}: {error}", quote(text));
-    let (main, fragment) = cut(whole, b"#");
-    let mut url = parse_main(main).map_err(|error| shown(main, error))?;
-    if let Some(fragment) = fragment {
-        url.fragment = unescape(fragment, Part::Fragment).map_err(|error| shown(whole, error))?;
-    }
-    Ok(url)
-}
-
 impl Url {
+    /// `url.Parse`.
+    ///
+    /// # Errors
+    /// Go's text.
+    pub fn parse(whole: &[u8]) -> Result<Self, String> {
+        let shown = |text: &[u8], error: String| format!("parse {}: {error}", quote(text));
+        let (main, fragment) = cut(whole, b"#");
+        let mut url = parse_main(main).map_err(|error| shown(main, error))?;
+        if let Some(fragment) = fragment {
+            url.fragment =
+                unescape(fragment, Part::Fragment).map_err(|error| shown(whole, error))?;
+        }
+        Ok(url)
+    }
+
+    /// `url.ParseRequestURI` of a text that has a scheme: a `#` is no more than a character.
+    ///
+    /// # Errors
+    /// Go's text, without the URL in it.
+    pub fn parse_request(whole: &[u8]) -> Result<Self, String> {
+        match parse_main(whole)? {
+            url if url.scheme.is_empty() => Err("invalid URI for request".to_owned()),
+            url => Ok(url),
+        }
+    }
+
     /// The host without port and brackets.
     fn hostname(&self) -> &[u8] {
         let colon = self.host.iter().rposition(|b| *b == b':');
@@ -381,7 +400,7 @@ fn join(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let userinfo = part("userinfo")?;
     if !userinfo.is_empty() {
         let carrier = [b"proto://", userinfo.as_slice(), b"@host"].concat();
-        let carrier = parse(&carrier)
+        let carrier = Url::parse(&carrier)
             .map_err(|error| panic(format!("unable to parse userinfo in dict: {error}")))?;
         url.user = carrier.user;
     }

@@ -25,6 +25,21 @@ impl Chart {
     }
 }
 
+/// Path and contents of a file.
+pub(crate) type NamedFile = (String, std::sync::Arc<[u8]>);
+
+/// The files of an archive, not yet a chart.
+pub(crate) fn archive_files(
+    bytes: &[u8],
+    limits: &ChartLimits,
+) -> Result<Vec<NamedFile>, ChartError> {
+    let files = read(bytes, &mut Budget::new(limits))?;
+    Ok(files
+        .into_iter()
+        .map(|file| (file.name, file.data))
+        .collect())
+}
+
 impl Chart {
     /// Loads the chart in an archive file.
     ///

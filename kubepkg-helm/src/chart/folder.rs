@@ -33,8 +33,21 @@ impl Chart {
         load(&root, limits, true)
     }
 
-    /// As [`Chart::load_dir`] where Helm takes for granted that a chart of the formats v1 and v2 is there: errors are
-    /// those of reading one.
+    /// Loads the chart at `path`, a folder or an archive, where its format is known to be v1 or v2: errors are those of
+    /// reading such a chart. Where the format is not known, [`Chart::load_dir`] and [`Chart::load_file`] find it out
+    /// first, with errors of their own.
+    ///
+    /// # Errors
+    /// As [`Chart::load_dir`] and [`Chart::load_file`].
+    pub fn load_known(path: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
+        if path.is_dir() {
+            load(&canonical(path)?, limits, false)
+        } else {
+            Self::load_file(path, limits)
+        }
+    }
+
+    /// As [`Chart::load_known`], of a folder.
     pub(crate) fn load_known_dir(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
         load(&canonical(dir)?, limits, false)
     }

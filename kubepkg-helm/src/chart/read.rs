@@ -1,9 +1,9 @@
 //! `Chart.yaml`, `requirements.yaml` and lock files into their fields.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ChartError, Lock, Metadata};
-use crate::go::decode::{GoField, GoStruct, GoType, decode_yaml};
+use crate::go::decode::{GoField, GoStruct, GoType, check_strictly, decode_yaml};
 
 const fn text(json: &'static str) -> GoField {
     GoField {
@@ -127,6 +127,17 @@ impl Metadata {
         let mut metadata = Self::default();
         metadata.read_over("Chart.yaml", text)?;
         Ok(metadata)
+    }
+
+    /// Reads the text of `Chart.yaml` as [`Metadata::from_yaml`]; the error is the decoder's alone.
+    pub(crate) fn decode(text: &[u8]) -> Result<Self, String> {
+        let read = decode_yaml(text, &METADATA)?.unwrap_or_else(|| Value::Object(Map::new()));
+        serde_json::from_value(read).map_err(|error| error.to_string())
+    }
+
+    /// Whether `Chart.yaml` has known keys only, and each once.
+    pub(crate) fn check_strictly(text: &[u8]) -> Result<(), String> {
+        check_strictly(text, &METADATA)
     }
 
     /// Reads `text` over what is already there: a key of the text replaces, others stay. This is how

@@ -69,6 +69,19 @@ pub(crate) fn decode_yaml(text: &[u8], ty: &GoType) -> Result<Option<Value>, Str
     decode(&load(text)?, text, ty)
 }
 
+/// As [`decode_yaml`]; keys that no field has, and keys that stand twice, are errors.
+///
+/// # Errors
+/// As [`decode_yaml`].
+pub(crate) fn check_strictly(text: &[u8], ty: &GoType) -> Result<(), String> {
+    let value = kubepkg_yaml::load_strict(text)
+        .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+    let mut decoder = Decoder::new(text);
+    decoder.strict = true;
+    decoder.value(&value, ty);
+    decoder.finish()
+}
+
 /// The document as JSON, whole numbers whole.
 ///
 /// # Errors
@@ -82,20 +95,9 @@ pub(crate) fn load(text: &[u8]) -> Result<Value, String> {
 /// # Errors
 /// As [`decode_yaml`].
 pub(crate) fn decode(value: &Value, text: &[u8], ty: &GoType) -> Result<Option<Value>, String> {
-    let mut decoder = Decoder {
-        text,
-        pointer: String::new(),
-        owner: None,
-        path: Vec::new(),
-        first_error: None,
-    };
+    let mut decoder = Decoder::new(text);
     let read = decoder.value(value, ty);
-    match decoder.first_error {
-        Some(error) => Err(format!(
-            "error unmarshaling JSON: while decoding JSON: {error}"
-        )),
-        None => Ok(read),
-    }
+    decoder.finish().map(|()| read)
 }
 
 struct Decoder<'a> {
@@ -104,6 +106,28 @@ struct Decoder<'a> {
     owner: Option<&'static str>,
     path: Vec<&'static str>,
     first_error: Option<String>,
+    strict: bool,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self {
+            text,
+            pointer: String::new(),
+            owner: None,
+            path: Vec::new(),
+            first_error: None,
+            strict: false,
+        }
+    }
+
+    fn finish(self) -> Result<(), String> {
+        self.first_error.map_or(Ok(()), |error| {
+            Err(format!(
+                "error unmarshaling JSON: while decoding JSON: {error}"
+            ))
+        })
+    }
 }
 
 impl Decoder<'_> {
@@ -150,6 +174,9 @@ impl Decoder<'_> {
         for (key, item) in map {
             let folded = fold(key);
             let Some(field) = of.fields.iter().find(|field| fold(field.json) == folded) else {
+                if self.strict {
+                    self.fail(format!("json: unknown field {}", super::text::quote(key)));
+                }
                 continue;
             };
             self.path.push(field.json);

@@ -8,6 +8,7 @@
 )]
 //! The Helm SDK from outside.
 
+mod cli;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod laws;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kubepkg_resolve::{Constraint, Version};
 
-use crate::chart::{Chart, ChartError, ChartLimits, Dependency};
+use crate::chart::{Chart, ChartError, ChartLimits, Dependency, Metadata, archive_files};
 use crate::go::path::{clean, matches};
 use crate::go::text::quote;
 
@@ -25,6 +25,8 @@ pub struct DependencyState {
 /// The dependencies of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DependencyList {
+    /// Whether `Chart.yaml` has a list of dependencies, and be it an empty one.
+    pub is_declared: bool,
     /// Those that `Chart.yaml` declares.
     pub dependencies: Vec<DependencyState>,
     /// Lines about what stands in `charts/` and is declared by nobody; the one that there is none when there is none.
@@ -36,11 +38,13 @@ pub struct DependencyList {
 /// # Errors
 /// [`ChartError`] when the chart can't be loaded.
 pub fn list_dependencies(path: &Path, limits: &ChartLimits) -> Result<DependencyList, ChartError> {
-    let chart = Chart::load_known(path, limits)?;
+    let path = PathBuf::from(clean(&path.to_string_lossy()));
+    let chart = Chart::load_known(&path, limits)?;
     let folder = clean(&format!("{}/charts", path.display()));
     let declared: Vec<&Dependency> = chart.metadata.dependencies.iter().flatten().collect();
-    if declared.is_empty() {
+    if declared.is_empty() && !has_list(&path, &chart, limits) {
         return Ok(DependencyList {
+            is_declared: false,
             dependencies: Vec::new(),
             warnings: vec![format!("WARNING: no dependencies at {folder}")],
         });
@@ -68,9 +72,31 @@ pub fn list_dependencies(path: &Path, limits: &ChartLimits) -> Result<Dependency
         }
     }
     Ok(DependencyList {
+        is_declared: true,
         dependencies: declared.iter().map(state).collect(),
         warnings,
     })
+}
+
+/// Whether there is a list of dependencies in the chart's files, which its metadata don't tell of an empty one.
+fn has_list(path: &Path, chart: &Chart, limits: &ChartLimits) -> bool {
+    let text = if path.is_dir() {
+        std::fs::read(path.join("Chart.yaml")).ok()
+    } else {
+        let files = std::fs::read(path).ok();
+        let files = files.and_then(|bytes| archive_files(&bytes, limits).ok());
+        let mut files = files.into_iter().flatten();
+        let found = files.find(|(name, _)| name == "Chart.yaml");
+        found.map(|(_, text)| text.to_vec())
+    };
+    let mut files = chart.files.iter();
+    let requirements = files.find(|file| file.name == "requirements.yaml");
+    let texts = text
+        .into_iter()
+        .chain(requirements.map(|file| file.data.to_vec()));
+    texts
+        .into_iter()
+        .any(|text| Metadata::lists_dependencies(&text))
 }
 
 fn entries(folder: &str) -> Vec<String> {
@@ -144,7 +170,7 @@ impl DependencyList {
     /// The table that `helm dependency list` prints, no cell wider than `longest` (0 for any width), and the warnings.
     pub fn to_text(&self, longest: usize) -> String {
         let mut lines = Vec::new();
-        if !self.dependencies.is_empty() {
+        if self.is_declared {
             let head = ["NAME", "VERSION", "REPOSITORY", "STATUS"];
             let mut rows = vec![head.map(str::to_owned)];
             rows.extend(self.dependencies.iter().map(|one| {

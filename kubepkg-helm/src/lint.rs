@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::capabilities::KubeVersion;
 use crate::chart::{ChartError, ChartLimits};
+use crate::go::path::clean;
 use crate::render::RenderLimits;
 use crate::values::Values;
 pub use report::{LintReport, LintedChart, lint_all};
@@ -134,7 +135,8 @@ pub fn lint(
 /// `Chart.yaml`, and archives, in the order in which Go walks them.
 pub fn charts_below(chart: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    walk(&chart.join("charts"), 0, &mut found);
+    let folder = clean(&format!("{}/charts", chart.display()));
+    walk(Path::new(&folder), 0, &mut found);
     found
 }
 

@@ -13,6 +13,7 @@ use crate::run::{Failure, Result, cargo, file, run};
 /// The crates with runners.
 const CRATES: &[&str] = &[
     "kubepkg-helm",
+    "kubepkg-patch",
     "kubepkg-resolve",
     "kubepkg-source",
     "kubepkg-yaml",
@@ -20,7 +21,10 @@ const CRATES: &[&str] = &[
 /// The modules of the tests that run vectors.
 const RUNNERS: &[&str] = &[
     "apply::ownership::",
+    "cli::",
+    "lock::",
     "misc::",
+    "package::",
     "patch_vectors::",
     "readiness::tests::",
     "release::codec::",

@@ -30,6 +30,14 @@ pub enum ChartError {
         /// Why it can't be read.
         source: std::io::Error,
     },
+    /// There is neither folder nor archive.
+    #[error("{}", crate::go::os::path_error("stat", &path.display(), source))]
+    Missing {
+        /// Where one was looked for.
+        path: PathBuf,
+        /// Why it was not found.
+        source: std::io::Error,
+    },
     /// `Chart.yaml` breaks a rule.
     #[error("validation: {message}")]
     Validation {

@@ -40,7 +40,11 @@ impl Chart {
     /// # Errors
     /// As [`Chart::load_dir`] and [`Chart::load_file`].
     pub fn load_known(path: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
-        if path.is_dir() {
+        let found = fs::metadata(path).map_err(|source| ChartError::Missing {
+            path: path.to_owned(),
+            source,
+        })?;
+        if found.is_dir() {
             load(&canonical(path)?, limits, false)
         } else {
             Self::load_file(path, limits)

@@ -135,6 +135,12 @@ impl Metadata {
         serde_json::from_value(read).map_err(|error| error.to_string())
     }
 
+    /// Whether the text has a list of dependencies, and be it an empty one.
+    pub(crate) fn lists_dependencies(text: &[u8]) -> bool {
+        let read = decode_yaml(text, &METADATA).ok().flatten();
+        read.is_some_and(|read| read.get("dependencies").is_some())
+    }
+
     /// Whether `Chart.yaml` has known keys only, and each once.
     pub(crate) fn check_strictly(text: &[u8]) -> Result<(), String> {
         check_strictly(text, &METADATA)

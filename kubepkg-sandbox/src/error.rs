@@ -31,6 +31,12 @@ pub enum SandboxError {
         /// The folder that was searched.
         folder: PathBuf,
     },
+    /// A program of the system is not installed.
+    #[error("{program} is missing; install it with `apt-get install {program}`")]
+    NotInstalled {
+        /// The program, which is in a package of its own name.
+        program: &'static str,
+    },
     /// A file operation failed.
     #[error("failed to {action} {}", path.display())]
     File {

@@ -4,6 +4,7 @@
 mod assets;
 mod audit;
 pub mod chart_server;
+mod docker_registry;
 mod error;
 mod fate;
 mod folder;
@@ -19,6 +20,7 @@ mod wait;
 pub use assets::Assets;
 pub use audit::{AuditLog, Mark, Request, Requests};
 pub use chart_server::{ChartServer, ChartServerBuilder, ChartServerError, Fault};
+pub use docker_registry::DockerRegistry;
 pub use error::{Result, SandboxError};
 pub use fate::{FATE_ANNOTATION, Fate, READY_AFTER_ANNOTATION};
 pub use identity::Identity;

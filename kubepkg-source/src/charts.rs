@@ -258,8 +258,13 @@ impl Charts {
     ///
     /// As [`fetch`](Self::fetch). The error has no version and no name.
     pub async fn fetch_url(&self, address: &str) -> Result<FetchedChart, FetchError> {
+        // Signed addresses have a query, which is nobody's business.
+        let (plain, query) = match address.split_once('?') {
+            Some((plain, query)) => (plain, Some(query)),
+            None => (address, None),
+        };
         let chart = ChartRef {
-            repository: address.to_owned(),
+            repository: plain.to_owned(),
             ..ChartRef::default()
         };
         let fetched = async {
@@ -272,8 +277,9 @@ impl Charts {
             let mut url = location.base().clone();
             let path = url.path().trim_end_matches('/').to_owned();
             url.set_path(&path);
+            url.set_query(query);
             let credential = self.http.credential(location).await?;
-            attempts(&self.limits, self.deadline(), address, || {
+            attempts(&self.limits, self.deadline(), plain, || {
                 self.http.fetch_url(&url, credential.as_ref(), &request)
             })
             .await
@@ -300,6 +306,28 @@ impl Charts {
             .await
         };
         fetched.await.map(Into::into).map_err(about(&chart))
+    }
+
+    /// The provenance file beside the chart that a reference names, or `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch).
+    pub async fn reference_provenance(
+        &self,
+        reference: &OciReference,
+    ) -> Result<Option<Bytes>, FetchError> {
+        let chart = of_reference(reference);
+        let found = async {
+            if self.offline {
+                return Err(Failure::Offline);
+            }
+            attempts(&self.limits, self.deadline(), &chart.name, || {
+                self.oci.pull_provenance(reference)
+            })
+            .await
+        };
+        found.await.map_err(about(&chart))
     }
 
     /// Pushes an artifact to a registry under the tag of a reference. What the registry has is not sent again.

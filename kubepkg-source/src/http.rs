@@ -329,6 +329,8 @@ impl Fetch for HttpRepository {
                 what: Missing::Chart,
                 at: shown(&index_url),
             })?;
+        // What has no address can't be had.
+        let versions = versions.filter(|entry| !entry.urls.is_empty());
         Ok(versions.map(|entry| entry.version.clone()).collect())
     }
 

@@ -12,6 +12,7 @@ use crate::run::{Failure, Result, cargo, file, run};
 
 /// The crates with runners.
 const CRATES: &[&str] = &[
+    "kubepkg-charts",
     "kubepkg-helm",
     "kubepkg-patch",
     "kubepkg-resolve",

@@ -10,7 +10,7 @@ use std::path::Path;
 use flate2::bufread::GzDecoder;
 
 use super::load::{Budget, LoadedFile, load_files, without_mark};
-use super::{Chart, ChartError, ChartLimits};
+use super::{Chart, ChartError, ChartFile, ChartLimits};
 use crate::go::path::clean;
 
 impl Chart {
@@ -22,6 +22,15 @@ impl Chart {
     pub fn load_archive(bytes: &[u8], limits: &ChartLimits) -> Result<Self, ChartError> {
         let mut budget = Budget::new(limits);
         load_files(read(bytes, &mut budget)?, &mut budget, 0)
+    }
+
+    /// The files of an archive as they stand in it, for those who unpack it: checked, paths below the chart's folder.
+    ///
+    /// # Errors
+    /// [`ChartError`] when the bytes are no archive, an entry is refused, or the archive passes `limits`.
+    pub fn archive_files(bytes: &[u8], limits: &ChartLimits) -> Result<Vec<ChartFile>, ChartError> {
+        let files = read(bytes, &mut Budget::new(limits))?;
+        Ok(files.into_iter().map(LoadedFile::into_chart_file).collect())
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) struct LoadedFile {
 }
 
 impl LoadedFile {
-    fn into_chart_file(self) -> ChartFile {
+    pub(super) fn into_chart_file(self) -> ChartFile {
         ChartFile {
             name: self.name,
             data: self.data,

@@ -19,6 +19,8 @@ pub(super) type Body = BoxBody<Bytes, io::Error>;
 
 /// How large [`Fault::TooLarge`] claims to be: one tebibyte.
 const CLAIMED_LENGTH: u64 = 1 << 40;
+/// How long a truncated answer is on its way before the connection ends.
+const BEFORE_THE_END: Duration = Duration::from_millis(20);
 
 /// An answer before it is sent.
 #[derive(Debug, Default)]
@@ -85,13 +87,23 @@ impl Answer {
         })
     }
 
+    /// The answer with its `Location` on another host.
+    pub(super) fn moved(mut self, elsewhere: &str) -> Self {
+        for (name, value) in &mut self.headers {
+            if *name == LOCATION {
+                value.insert_str(0, elsewhere);
+            }
+        }
+        self
+    }
+
     /// Sends the answer, spoiled by the fault. A `HEAD` answer has the length and no body.
     pub(super) fn send(self, fault: Option<&Fault>, head: bool) -> Response<Body> {
         let mut length = Some(self.body.len() as u64);
         let body = match fault {
             _ if head => whole(Bytes::new()),
             Some(Fault::Trickle(interval)) => trickle(self.body, *interval),
-            Some(Fault::Truncated) => truncated(&self.body),
+            Some(Fault::Truncated | Fault::BrokenOff { .. }) => truncated(&self.body),
             Some(Fault::WrongDigest) => whole(changed(&self.body)),
             Some(Fault::TooLarge) => {
                 length = Some(CLAIMED_LENGTH);
@@ -132,15 +144,14 @@ fn changed(bytes: &Bytes) -> Bytes {
 }
 
 fn truncated(bytes: &Bytes) -> Body {
-    let half = bytes.slice(..bytes.len() / 2);
-    let frames = stream::iter([
-        Ok(Frame::data(half)),
-        Err(io::Error::new(
-            io::ErrorKind::ConnectionAborted,
-            "truncated on purpose",
-        )),
-    ]);
-    BoxBody::new(StreamBody::new(frames))
+    let half = Ok(Frame::data(bytes.slice(..bytes.len() / 2)));
+    // An error that follows at once would keep the half, and the head, from being sent at all.
+    let end = stream::once(async {
+        tokio::time::sleep(BEFORE_THE_END).await;
+        let reason = "truncated on purpose";
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason))
+    });
+    BoxBody::new(StreamBody::new(stream::once(async { half }).chain(end)))
 }
 
 fn trickle(bytes: Bytes, interval: Duration) -> Body {

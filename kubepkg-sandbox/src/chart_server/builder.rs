@@ -24,6 +24,7 @@ pub struct ChartServerBuilder {
     absolute_urls: bool,
     no_index_digests: bool,
     index: Option<String>,
+    ranges: bool,
 }
 
 impl ChartServerBuilder {
@@ -87,6 +88,13 @@ impl ChartServerBuilder {
         self
     }
 
+    /// Answers requests for a part of a file; otherwise the whole is sent.
+    #[must_use]
+    pub fn ranges(mut self) -> Self {
+        self.ranges = true;
+        self
+    }
+
     /// Leaves the digests out of the index.
     #[must_use]
     pub fn without_index_digests(mut self) -> Self {
@@ -112,7 +120,7 @@ impl ChartServerBuilder {
             let (name, version, archive) = packed(identity, content)?;
             store.add(&name, &version, archive);
         }
-        ChartServer::serve(store, self.auth).map_err(ChartServerError::Start)
+        ChartServer::serve(store, self.auth, self.ranges).map_err(ChartServerError::Start)
     }
 }
 

@@ -36,11 +36,18 @@ pub enum Fault {
     Trickle(Duration),
     /// Announces the whole length, sends half of the body and closes the connection.
     Truncated,
+    /// Does as [`Truncated`](Self::Truncated) that many times, then answers as usual.
+    BrokenOff {
+        /// How many requests meet the fault.
+        times: u32,
+    },
     /// Changes one byte of the body.
     WrongDigest,
     /// Redirects to the same path on the second listener, which has another host name and port
     /// and asks for no credentials.
     RedirectElsewhere,
+    /// Sends an upload to the second listener.
+    UploadElsewhere,
     /// Announces a body of one tebibyte and begins to send it.
     TooLarge,
     /// Sends a body without end and without an announced length.
@@ -66,8 +73,11 @@ impl Faults {
     pub(super) fn meet(&self, path: &str) -> Option<Fault> {
         let mut faults = self.lock();
         let met = faults.get(path)?.clone();
-        if let Some(Fault::ServerError { times } | Fault::RateLimited { times, .. }) =
-            faults.get_mut(path)
+        if let Some(
+            Fault::ServerError { times }
+            | Fault::RateLimited { times, .. }
+            | Fault::BrokenOff { times },
+        ) = faults.get_mut(path)
         {
             if *times == 0 {
                 faults.remove(path);

@@ -86,6 +86,7 @@ struct State {
     faults: Faults,
     log: RequestLog,
     elsewhere_url: String,
+    ranges: bool,
 }
 
 impl State {
@@ -109,7 +110,7 @@ impl ChartServer {
         ChartServerBuilder::default()
     }
 
-    fn serve(store: Store, auth: Auth) -> io::Result<Self> {
+    fn serve(store: Store, auth: Auth, ranges: bool) -> io::Result<Self> {
         let listeners = [
             std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?,
             std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?,
@@ -123,6 +124,7 @@ impl ChartServer {
             log: RequestLog::default(),
             // Another host name as well as another port: credentials belong to neither.
             elsewhere_url: format!("http://localhost:{}", elsewhere.port()),
+            ranges,
         });
         let (stop, stopped) = watch::channel(false);
         let shared = Arc::clone(&state);
@@ -376,6 +378,10 @@ async fn handle(
             },
         )
     });
+    let answer = match fault {
+        Some(Fault::UploadElsewhere) => answer.moved(&state.elsewhere_url),
+        _ => answer,
+    };
     state.log.push(LoggedRequest {
         method: parts.method.to_string(),
         status: answer.status.as_u16(),

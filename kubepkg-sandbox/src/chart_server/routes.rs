@@ -5,7 +5,9 @@
 //! Helm uses to pull and push, `/token` the token service. Everything else is 404.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RANGE};
+use http::header::{
+    ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RANGE,
+};
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 
 use super::State;
@@ -36,36 +38,81 @@ pub(super) fn answer(state: &State, auth: &Auth, request: Incoming<'_>) -> Answe
         if let Some(challenge) = auth.challenge_repository(request.headers) {
             return Answer::unauthorized(challenge);
         }
-        return repository(&state.store(), file, &request);
+        let range = state.ranges.then(|| range_start(request.headers)).flatten();
+        let answer = repository(&state.store(), file, &request);
+        return ranged(answer, state.ranges, range);
     }
     let Some(path) = request.path.strip_prefix("/v2/") else {
         return Answer::new(StatusCode::NOT_FOUND);
     };
-    if let Some(challenge) = auth.challenge_registry(request.headers, request.host) {
+    let scope = scope(path, request.method);
+    if let Some(challenge) =
+        auth.challenge_registry(request.headers, request.host, scope.as_deref())
+    {
         return Answer::unauthorized(challenge);
     }
-    registry(&mut state.store(), path, request)
+    let range = state.ranges.then(|| range_start(request.headers)).flatten();
+    let answer = registry(&mut state.store(), path, request);
+    ranged(answer, state.ranges, range)
+}
+
+/// What a token must be good for to let a request pass.
+fn scope(path: &str, method: &Method) -> Option<String> {
+    let repository = ["/manifests/", "/blobs/", "/tags/list"]
+        .iter()
+        .find_map(|part| path.split_once(part))
+        .map(|(repository, _)| repository)?;
+    let actions = match *method {
+        Method::GET | Method::HEAD => "pull",
+        _ => "pull,push",
+    };
+    Some(format!("repository:{repository}:{actions}"))
+}
+
+/// Where `Range: bytes=N-` begins.
+fn range_start(headers: &HeaderMap) -> Option<usize> {
+    let range = headers.get(RANGE)?.to_str().ok()?;
+    range
+        .strip_prefix("bytes=")?
+        .strip_suffix('-')?
+        .parse()
+        .ok()
+}
+
+/// Announces ranges, and answers with the end of the body when that was asked for.
+fn ranged(answer: Answer, announced: bool, start: Option<usize>) -> Answer {
+    if !announced || answer.status != StatusCode::OK {
+        return answer;
+    }
+    let mut answer = answer.header(ACCEPT_RANGES, "bytes");
+    let whole = answer.body.len();
+    if let Some(start) = start.filter(|start| *start < whole) {
+        answer.status = StatusCode::PARTIAL_CONTENT;
+        answer.body = answer.body.slice(start..);
+        answer = answer.header(
+            CONTENT_RANGE,
+            format!("bytes {start}-{}/{whole}", whole - 1),
+        );
+    }
+    answer
 }
 
 fn token(auth: &Auth, request: &Incoming<'_>) -> Answer {
-    let granted = match (request.method, auth) {
+    let form = String::from_utf8_lossy(&request.body);
+    let (fields, granted) = match (request.method, auth) {
         // The OAuth2 form of the token flow; the password doubles as the identity token.
         (&Method::POST, Auth::Token { password, .. }) => {
-            let wanted = format!("refresh_token={password}");
-            let form = String::from_utf8_lossy(&request.body);
-            form.split('&')
-                .any(|field| field == wanted)
-                .then_some(super::auth::TOKEN)
+            let sent = query_field(&form, "refresh_token");
+            (form.as_ref(), sent.as_ref() == Some(password))
         }
-        _ => auth.token(request.headers),
+        _ => (request.query, auth.knows(request.headers)),
     };
-    match granted {
-        Some(token) => {
-            let body = serde_json::json!({ "token": token, "access_token": token });
-            Answer::content("application/json", Bytes::from(body.to_string()))
-        }
-        None => Answer::unauthorized("Basic realm=\"chart-server\"".into()),
+    if !granted {
+        return Answer::unauthorized("Basic realm=\"chart-server\"".into());
     }
+    let token = super::auth::token_for(&query_field(fields, "scope").unwrap_or_default());
+    let body = serde_json::json!({ "token": token, "access_token": token });
+    Answer::content("application/json", Bytes::from(body.to_string()))
 }
 
 fn repository(store: &Store, file: &str, request: &Incoming<'_>) -> Answer {
@@ -142,6 +189,12 @@ fn manifests(
 fn uploads(store: &mut Store, repository: &str, id: &str, request: &Incoming<'_>) -> Answer {
     let digest = query_field(request.query, "digest");
     if request.method == Method::POST {
+        let mounted =
+            query_field(request.query, "mount").filter(|digest| store.blob(digest).is_some());
+        if let Some(digest) = mounted {
+            return Answer::new(StatusCode::CREATED)
+                .header(LOCATION, format!("/v2/{repository}/blobs/{digest}"));
+        }
         let id = store.begin_upload();
         if let Some(digest) = digest {
             store.append_upload(id, &request.body);
@@ -152,6 +205,15 @@ fn uploads(store: &mut Store, repository: &str, id: &str, request: &Incoming<'_>
     let Ok(id) = id.parse::<u64>() else {
         return Answer::oci_error(StatusCode::NOT_FOUND, "BLOB_UPLOAD_UNKNOWN");
     };
+    if request.method == Method::GET {
+        return match store.append_upload(id, &[]) {
+            Some(length) => Answer {
+                status: StatusCode::NO_CONTENT,
+                ..accepted(repository, id, length)
+            },
+            None => Answer::oci_error(StatusCode::NOT_FOUND, "BLOB_UPLOAD_UNKNOWN"),
+        };
+    }
     let Some(length) = store.append_upload(id, &request.body) else {
         return Answer::oci_error(StatusCode::NOT_FOUND, "BLOB_UPLOAD_UNKNOWN");
     };
@@ -177,10 +239,11 @@ fn finished(store: &mut Store, repository: &str, id: u64, digest: &str) -> Answe
     }
 }
 
-/// A field of the query; the only escape that a digest needs is `%3A`.
+/// A field of a query or a form; the only escapes here are those of `:`, `,` and `/`.
 fn query_field(query: &str, field: &str) -> Option<String> {
     query.split('&').find_map(|pair| {
         let value = pair.strip_prefix(field)?.strip_prefix('=')?;
-        Some(value.replace("%3A", ":").replace("%3a", ":"))
+        let value = value.replace("%3A", ":").replace("%3a", ":");
+        Some(value.replace("%2C", ",").replace("%2F", "/"))
     })
 }

@@ -11,6 +11,7 @@ mod cache;
 mod faults;
 mod helm_repository;
 mod oci_registry;
+mod push;
 mod schemes;
 mod tls;
 mod vectors;

@@ -50,6 +50,13 @@ const ROOMS: &[Room] = &[
         never: &["kubepkg-helm", "kubepkg-source", "reqwest", "hyper"],
     },
     Room {
+        name: "kubepkg-charts",
+        floor: 3,
+        is: "charts on their way: packaging, pushing, pulling, dependencies, indexes, provenance",
+        must_not: "talk to a cluster",
+        never: &["kube"],
+    },
+    Room {
         name: "kubepkg-backend",
         floor: 3,
         is: "the `Backend` trait and its implementations",

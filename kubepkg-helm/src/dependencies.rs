@@ -35,7 +35,7 @@ fn enable(
     path: &str,
     warnings: &mut Vec<String>,
 ) -> Result<(), ValuesError> {
-    if chart.metadata.dependencies.is_empty() {
+    if chart.metadata.dependencies.is_empty() && !chart.metadata.lists_dependencies {
         return Ok(());
     }
     chart.dependencies = named(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kubepkg_resolve::{Constraint, Version};
 
-use crate::chart::{Chart, ChartError, ChartLimits, Dependency, Metadata, archive_files};
+use crate::chart::{Chart, ChartError, ChartLimits, Dependency};
 use crate::go::path::{clean, matches};
 use crate::go::text::quote;
 
@@ -42,7 +42,7 @@ pub fn list_dependencies(path: &Path, limits: &ChartLimits) -> Result<Dependency
     let chart = Chart::load_known(&path, limits)?;
     let folder = clean(&format!("{}/charts", path.display()));
     let declared: Vec<&Dependency> = chart.metadata.dependencies.iter().flatten().collect();
-    if declared.is_empty() && !has_list(&path, &chart, limits) {
+    if !chart.metadata.lists_dependencies {
         return Ok(DependencyList {
             is_declared: false,
             dependencies: Vec::new(),
@@ -76,27 +76,6 @@ pub fn list_dependencies(path: &Path, limits: &ChartLimits) -> Result<Dependency
         dependencies: declared.iter().map(state).collect(),
         warnings,
     })
-}
-
-/// Whether there is a list of dependencies in the chart's files, which its metadata don't tell of an empty one.
-fn has_list(path: &Path, chart: &Chart, limits: &ChartLimits) -> bool {
-    let text = if path.is_dir() {
-        std::fs::read(path.join("Chart.yaml")).ok()
-    } else {
-        let files = std::fs::read(path).ok();
-        let files = files.and_then(|bytes| archive_files(&bytes, limits).ok());
-        let mut files = files.into_iter().flatten();
-        let found = files.find(|(name, _)| name == "Chart.yaml");
-        found.map(|(_, text)| text.to_vec())
-    };
-    let mut files = chart.files.iter();
-    let requirements = files.find(|file| file.name == "requirements.yaml");
-    let texts = text
-        .into_iter()
-        .chain(requirements.map(|file| file.data.to_vec()));
-    texts
-        .into_iter()
-        .any(|text| Metadata::lists_dependencies(&text))
 }
 
 fn entries(folder: &str) -> Vec<String> {

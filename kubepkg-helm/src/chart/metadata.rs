@@ -79,6 +79,10 @@ pub struct Metadata {
         deserialize_with = "null_as_default"
     )]
     pub dependencies: Vec<Option<Dependency>>,
+    /// Whether the list of dependencies was written, be it empty. Helm goes on to the dependencies of subcharts
+    /// only below a chart that has the list.
+    #[serde(skip)]
+    pub lists_dependencies: bool,
     /// `application`, `library` or empty.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub chart_type: String,

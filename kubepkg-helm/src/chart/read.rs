@@ -1,6 +1,6 @@
 //! `Chart.yaml`, `requirements.yaml` and lock files into their fields.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{ChartError, Lock, Metadata};
 use crate::go::decode::{GoField, GoStruct, GoType, check_strictly, decode_yaml};
@@ -108,6 +108,37 @@ static HEAD: GoType = GoType::Struct(&GoStruct {
     fields: &[text("apiVersion")],
 });
 
+/// Go decodes into what is there: the fields of a struct one by one, the items of a list into those at their places.
+fn overlay(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                match into.get_mut(&key) {
+                    // The items of this list are of any type, so nothing of them stays.
+                    Some(old) if key != "import-values" => overlay(old, value),
+                    _ => {
+                        into.insert(key, value);
+                    }
+                }
+            }
+        }
+        (Value::Array(into), Value::Array(from)) => {
+            let mut old = std::mem::take(into).into_iter();
+            for mut value in from {
+                if let Some(mut under) = old
+                    .next()
+                    .filter(|under| under.is_object() && value.is_object())
+                {
+                    overlay(&mut under, value);
+                    value = under;
+                }
+                into.push(value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
 /// Helm finds out a chart's format before it reads the rest, and words errors of that step differently.
 pub(super) fn check_head(text: &[u8]) -> Result<(), ChartError> {
     let load = |message| ChartError::File {
@@ -131,14 +162,9 @@ impl Metadata {
 
     /// Reads the text of `Chart.yaml` as [`Metadata::from_yaml`]; the error is the decoder's alone.
     pub(crate) fn decode(text: &[u8]) -> Result<Self, String> {
-        let read = decode_yaml(text, &METADATA)?.unwrap_or_else(|| Value::Object(Map::new()));
-        serde_json::from_value(read).map_err(|error| error.to_string())
-    }
-
-    /// Whether the text has a list of dependencies, and be it an empty one.
-    pub(crate) fn lists_dependencies(text: &[u8]) -> bool {
-        let read = decode_yaml(text, &METADATA).ok().flatten();
-        read.is_some_and(|read| read.get("dependencies").is_some())
+        let mut metadata = Self::default();
+        metadata.decode_over(text)?;
+        Ok(metadata)
     }
 
     /// Whether `Chart.yaml` has known keys only, and each once.
@@ -146,18 +172,23 @@ impl Metadata {
         check_strictly(text, &METADATA)
     }
 
-    /// Reads `text` over what is already there: a key of the text replaces, others stay. This is how
-    /// `requirements.yaml` of a v1 chart joins `Chart.yaml`.
+    /// Reads `text` over what is already there, as Go's decoder does: what the text does not name stays, within the
+    /// items of a list too. This is how `requirements.yaml` joins `Chart.yaml`.
     pub(crate) fn read_over(&mut self, file: &'static str, text: &[u8]) -> Result<(), ChartError> {
-        let load = |message: String| ChartError::File { file, message };
-        let Some(read) = decode_yaml(text, &METADATA).map_err(load)? else {
+        self.decode_over(text)
+            .map_err(|message| ChartError::File { file, message })
+    }
+
+    fn decode_over(&mut self, text: &[u8]) -> Result<(), String> {
+        let Some(read) = decode_yaml(text, &METADATA)? else {
             return Ok(());
         };
-        let mut merged = serde_json::to_value(&*self).map_err(|error| load(error.to_string()))?;
-        if let (Value::Object(into), Value::Object(from)) = (&mut merged, read) {
-            into.extend(from);
-        }
-        *self = serde_json::from_value(merged).map_err(|error| load(error.to_string()))?;
+        let lists_dependencies =
+            self.lists_dependencies || read.get("dependencies").is_some_and(Value::is_array);
+        let mut merged = serde_json::to_value(&*self).map_err(|error| error.to_string())?;
+        overlay(&mut merged, read);
+        *self = serde_json::from_value(merged).map_err(|error| error.to_string())?;
+        self.lists_dependencies = lists_dependencies;
         Ok(())
     }
 }

@@ -444,3 +444,67 @@ fn template_answer(template: &str) -> Result<String, String> {
     let answer = self::template(&case)?;
     Ok(answer["output"].as_str().unwrap_or_default().to_owned())
 }
+
+/// The answer of Helm 4.3.1 for the values and subcharts that a chart of these files ends up with.
+fn seen_by(files: &[(&str, &str)]) -> Result<String, String> {
+    let template = "{{ toJson .Values }} {{ keys .Subcharts | sortAlpha }}";
+    let files: serde_json::Map<String, Value> = files
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), json!(text)))
+        .collect();
+    let answer =
+        self::template(&json!({ "kind": "template", "template": template, "files": files }))?;
+    Ok(answer["output"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Helm 4.3.1 tells an empty list of dependencies from none: it coalesces values for the subcharts below the one, with
+/// the values of the chart around it, and stops at the other.
+#[test]
+fn an_empty_list_of_dependencies_is_not_none() {
+    let chart =
+        "apiVersion: v2\nname: c\nversion: 0.1.0\ndependencies: [{name: sub, version: 0.1.0}]\n";
+    let sub = "apiVersion: v2\nname: sub\nversion: 0.1.0\n";
+    let listed = format!("{sub}dependencies: []\n");
+    let files = |sub| {
+        [
+            ("Chart.yaml", chart),
+            ("values.yaml", "deep: false\n"),
+            ("charts/sub/Chart.yaml", sub),
+            (
+                "charts/sub/charts/deep/Chart.yaml",
+                "apiVersion: v2\nname: deep\nversion: 0.1.0\n",
+            ),
+        ]
+    };
+    assert_eq!(
+        seen_by(&files(sub)).unwrap(),
+        r#"{"deep":false,"sub":{"deep":{"global":{}},"global":{}}} [sub]"#
+    );
+    assert_eq!(
+        seen_by(&files(&listed)).unwrap_err(),
+        "type mismatch on deep: false"
+    );
+}
+
+/// Go decodes requirements.yaml into the dependencies that Chart.yaml has, place by place: the alias stays.
+#[test]
+fn requirements_are_read_over_the_dependencies_of_the_chart() {
+    let files = [
+        (
+            "Chart.yaml",
+            "apiVersion: v1\nname: c\nversion: 0.1.0\ndependencies: [{name: sub, version: 0.1.0, alias: one}]\n",
+        ),
+        (
+            "requirements.yaml",
+            "dependencies: [{name: sub, version: '*'}, {name: sub, version: '*'}]\n",
+        ),
+        (
+            "charts/sub/Chart.yaml",
+            "apiVersion: v2\nname: sub\nversion: 0.1.0\n",
+        ),
+    ];
+    assert_eq!(
+        seen_by(&files).unwrap(),
+        r#"{"one":{"global":{}},"sub":{"global":{}}} [one sub]"#
+    );
+}

@@ -36,12 +36,12 @@ async fn main() -> Result<()> {
         let Value::Object(named) = document["components"]["schemas"].take() else {
             continue;
         };
-        let names: Vec<String> = named.keys().cloned().collect();
+        let all: Vec<String> = named.keys().cloned().collect();
         for (name, mut schema) in named {
             strip(&mut schema);
             merge(&mut schemas, name, schema)?;
         }
-        group_versions.insert(name.clone(), names);
+        group_versions.insert(name.clone(), all);
     }
     let model = Model::from_openapi(&schemas)?;
     write(&folder, "types.json.gz", &model.to_compact())?;

@@ -25,7 +25,7 @@ use crate::pods::Rules;
 /// Name of the pretend node.
 pub const NODE: &str = "sandbox-0";
 /// Its address. Endpoints must not be in the loopback range.
-const HOST_IP: &str = "10.2.0.1";
+pub(crate) const HOST_IP: &str = "10.2.0.1";
 /// How often rules and delays are looked at.
 const TICK: Duration = Duration::from_millis(25);
 
@@ -61,11 +61,7 @@ pub(crate) struct Kubelet {
 impl Kubelet {
     /// Creates the node. Pods are played while [`Kubelet::run`] is polled.
     pub(crate) async fn start(client: Client, rules_folder: PathBuf) -> Result<Self> {
-        let labels = BTreeMap::from([
-            ("kubernetes.io/hostname".to_owned(), NODE.to_owned()),
-            ("kubernetes.io/os".to_owned(), "linux".to_owned()),
-            ("kubernetes.io/arch".to_owned(), "amd64".to_owned()),
-        ]);
+        let labels = node_labels();
         create_node(&client, &labels)
             .await
             .map_err(SandboxError::request("create the node"))?;
@@ -284,9 +280,26 @@ async fn create_node(
     let node: Node = serde_json::from_value(json!({"metadata": {"name": NODE, "labels": labels}}))
         .map_err(kube::Error::SerdeError)?;
     api.create(&PostParams::default(), &node).await?;
-    let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let status = json!({"status": node_status(Timestamp::now())});
+    api.patch_status(NODE, &PatchParams::default(), &Patch::Merge(&status))
+        .await?;
+    Ok(())
+}
+
+/// The labels of the pretend node.
+pub(crate) fn node_labels() -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("kubernetes.io/hostname".to_owned(), NODE.to_owned()),
+        ("kubernetes.io/os".to_owned(), "linux".to_owned()),
+        ("kubernetes.io/arch".to_owned(), "amd64".to_owned()),
+    ])
+}
+
+/// What the pretend node says of itself.
+pub(crate) fn node_status(now: Timestamp) -> Value {
+    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let room = json!({"cpu": "1k", "memory": "1Ti", "pods": "1M"});
-    let status = json!({"status": {
+    json!({
         "capacity": room,
         "allocatable": room,
         "addresses": [
@@ -297,8 +310,5 @@ async fn create_node(
             "type": "Ready", "status": "True", "reason": "KubeletReady",
             "message": "pretend kubelet", "lastHeartbeatTime": time, "lastTransitionTime": time,
         }],
-    }});
-    api.patch_status(NODE, &PatchParams::default(), &Patch::Merge(&status))
-        .await?;
-    Ok(())
+    })
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(missing_docs)]
 
+pub mod api;
 mod assets;
 mod audit;
 pub mod chart_server;
@@ -17,6 +18,7 @@ mod pods;
 mod process;
 mod wait;
 
+pub use api::{ApiOptions, ApiServer, Listener};
 pub use assets::Assets;
 pub use audit::{AuditLog, Mark, Request, Requests};
 pub use chart_server::{ChartServer, ChartServerBuilder, ChartServerError, Fault};

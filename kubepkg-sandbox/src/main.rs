@@ -1,4 +1,5 @@
-//! `kubepkg-sandbox [FOLDER]` runs a control plane until its standard input ends.
+//! `kubepkg-sandbox [--embedded] [FOLDER]` runs a control plane until its standard input ends: the
+//! real programs, or with `--embedded` the API server of this process.
 //!
 //! `cargo xtask test` starts one for the whole test suite this way; it is as good for looking
 //! around by hand. On readiness it prints one line with the folder, whose `kubeconfig` is the
@@ -7,7 +8,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use kubepkg_sandbox::{ControlPlane, Options};
+use kubepkg_sandbox::{ApiOptions, ApiServer, ControlPlane, Options};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -22,25 +23,51 @@ async fn main() -> ExitCode {
 
 async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = Options::default();
-    let mut arguments = std::env::args_os().skip(1);
-    if let Some(folder) = arguments.next() {
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    let embedded = arguments
+        .next_if(|argument| argument == "--embedded")
+        .is_some();
+    let folder = arguments.next();
+    if arguments.next().is_some() {
+        return Err("usage: kubepkg-sandbox [--embedded] [FOLDER]".into());
+    }
+    if embedded {
+        return serve_embedded(folder.map(std::path::PathBuf::from)).await;
+    }
+    if let Some(folder) = folder {
         options = options.folder(folder);
     }
-    if arguments.next().is_some() {
-        return Err("usage: kubepkg-sandbox [FOLDER]".into());
-    }
     let plane = ControlPlane::start(options).await?;
-    let mut out = std::io::stdout();
-    writeln!(out, "ready {}", plane.folder().display())?;
-    out.flush()?;
-    tokio::task::spawn_blocking(|| {
-        let mut rest = [0_u8; 256];
-        let mut input = std::io::stdin();
-        while input.read(&mut rest).is_ok_and(|length| length > 0) {}
-    })
-    .await?;
+    ready(plane.folder())?;
+    tokio::task::spawn_blocking(end_of_input).await?;
     drop(plane);
     Ok(())
+}
+
+/// The API server of this process, with its kubeconfig in the folder.
+async fn serve_embedded(
+    folder: Option<std::path::PathBuf>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("kubepkg-sandbox"));
+    std::fs::create_dir_all(&folder)?;
+    let server = ApiServer::new(&ApiOptions::default());
+    let listener = server.listen()?;
+    std::fs::write(folder.join("kubeconfig"), listener.kubeconfig())?;
+    ready(&folder)?;
+    tokio::task::spawn_blocking(end_of_input).await?;
+    Ok(())
+}
+
+fn ready(folder: &std::path::Path) -> std::io::Result<()> {
+    let mut out = std::io::stdout();
+    writeln!(out, "ready {}", folder.display())?;
+    out.flush()
+}
+
+fn end_of_input() {
+    let mut rest = [0_u8; 256];
+    let mut input = std::io::stdin();
+    while input.read(&mut rest).is_ok_and(|length| length > 0) {}
 }
 
 /// An error and its causes in one line.

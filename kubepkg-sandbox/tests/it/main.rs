@@ -8,6 +8,7 @@
 //! The sandbox on the real programs.
 
 mod chart_server;
+mod conformance;
 mod identities;
 mod lifetime;
 mod options;

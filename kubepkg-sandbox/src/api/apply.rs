@@ -1,0 +1,86 @@
+//! Server-side apply.
+
+use std::sync::Arc;
+
+use super::convert;
+use super::decode;
+use super::encode::{self, Form};
+use super::failure::{Cause, Failure};
+use super::kind::Kind;
+use super::managed;
+use super::object;
+use super::patch::Way;
+use super::prepare;
+use super::request::{Call, Place};
+use super::world::{Answer, World};
+use super::write::{Writer, place_in_namespace};
+
+/// Apply needs a manager and alone may force.
+pub(crate) fn check_options(way: Way, call: &Call) -> Result<(), Failure> {
+    let apply = way == Way::Apply;
+    if !apply && call.query.has("force") {
+        let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Failure::invalid_options("PatchOptions", cause));
+    }
+    if apply && call.query.get("fieldManager").is_empty() {
+        let cause = Cause::required("fieldManager", "is required for apply patch");
+        return Err(Failure::invalid_options("PatchOptions", cause));
+    }
+    Ok(())
+}
+
+impl World {
+    pub(crate) fn apply(
+        &mut self,
+        call: &Call,
+        kind: &Arc<Kind>,
+        place: &Place,
+        form: Form,
+        mut writer: Writer,
+    ) -> Result<Answer, Failure> {
+        let applied = kubepkg_yaml::load(&call.body)
+            .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))?;
+        if !applied.is_object() {
+            return Err(Failure::bad_request("error decoding YAML: not an object"));
+        }
+        let name = object::name(&applied);
+        if !name.is_empty() && name != place.name {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                place.name
+            )));
+        }
+        place_in_namespace(kind, &place.namespace, &applied)?;
+        let old = self
+            .store
+            .get(&kind.stored_in, &place.namespace, &place.name)
+            .cloned();
+        let now = writer.now;
+        let force = call.query.flag("force");
+        let mut merged = managed::applied(
+            &self.registry,
+            kind,
+            old.as_deref(),
+            &applied,
+            force,
+            &writer,
+        )?;
+        writer.managed = Some(prepare::take_managed_fields(&mut merged).unwrap_or_default());
+        object::set(&mut merged, "name", place.name.clone());
+        let body = &call.body;
+        let object = decode::typed(kind, merged, &[], body, &mut writer)?;
+        let object = convert::stored(kind, object);
+        let (status, stored) = match old {
+            None if place.subresource.is_empty() => (
+                201,
+                self.commit_new(kind, &place.namespace, object, &mut writer)?,
+            ),
+            None => return Err(Failure::not_found(kind, &place.name)),
+            Some(old) => (200, self.commit_change(kind, &old, object, &mut writer)?),
+        };
+        Ok(Answer {
+            warnings: writer.warnings,
+            ..Answer::bytes(status, encode::one(kind, &stored, form, now))
+        })
+    }
+}

@@ -1,0 +1,292 @@
+//! Custom resources: what a CustomResourceDefinition makes the server serve.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kubepkg_patch::schema::GroupVersionKind;
+use serde_json::{Value, json};
+
+use super::failure::qualify;
+use super::kind::{Custom, Kind, Subresource};
+use super::managed;
+use super::object;
+use super::world::World;
+use super::write::Writer;
+
+const TABLE: &str = "customresourcedefinitions.apiextensions.k8s.io";
+pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Serves what the definitions in the store say.
+pub(crate) fn serve(world: &mut World) {
+    let mut kinds = Vec::new();
+    for (_, definition) in world.store.list(TABLE, "", None) {
+        if condition(definition, "Established") == Some(true) {
+            kinds.extend(kinds_of(definition));
+        }
+    }
+    world.registry.set_custom(kinds);
+}
+
+/// The status of a condition.
+pub(crate) fn condition(object: &Value, name: &str) -> Option<bool> {
+    object::list(&object["status"]["conditions"])
+        .find(|condition| condition["type"] == name)
+        .map(|condition| condition["status"] == "True")
+}
+
+fn kinds_of(definition: &Value) -> Vec<Kind> {
+    let spec = &definition["spec"];
+    let names = &definition["status"]["acceptedNames"];
+    let group = object::text(spec, "group");
+    let plural = object::text(names, "plural");
+    let stored_in: Arc<str> = qualify(plural, group).into();
+    let texts = |value: &Value| -> Vec<String> {
+        let all = object::list(value).filter_map(Value::as_str);
+        all.map(str::to_owned).collect()
+    };
+    let served = object::list(&spec["versions"]).filter(|version| version["served"] == true);
+    served
+        .map(|written| {
+            let version = object::text(written, "name");
+            let kind = object::text(names, "kind");
+            let verbs = [
+                "delete",
+                "deletecollection",
+                "get",
+                "list",
+                "patch",
+                "create",
+                "update",
+                "watch",
+            ];
+            let mut subresources = BTreeMap::new();
+            let verbs_of_part = || ["get", "patch", "update"].map(str::to_owned).to_vec();
+            if !written["subresources"]["status"].is_null() {
+                let status = Subresource {
+                    verbs: verbs_of_part(),
+                    group: group.to_owned(),
+                    version: version.to_owned(),
+                    kind: kind.to_owned(),
+                };
+                subresources.insert("status".to_owned(), status);
+            }
+            if !written["subresources"]["scale"].is_null() {
+                let scale = Subresource {
+                    verbs: verbs_of_part(),
+                    group: "autoscaling".to_owned(),
+                    version: "v1".to_owned(),
+                    kind: "Scale".to_owned(),
+                };
+                subresources.insert("scale".to_owned(), scale);
+            }
+            let deprecation = (written["deprecated"] == true).then(|| {
+                written["deprecationWarning"]
+                    .as_str()
+                    .map_or_else(|| deprecated(spec, group, version, kind), str::to_owned)
+            });
+            Kind {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                plural: plural.to_owned(),
+                singular: object::text(names, "singular").to_owned(),
+                kind: kind.to_owned(),
+                list_kind: object::text(names, "listKind").to_owned(),
+                namespaced: object::text(spec, "scope") == "Namespaced",
+                verbs: verbs.map(str::to_owned).to_vec(),
+                short_names: texts(&names["shortNames"]),
+                categories: texts(&names["categories"]),
+                subresources,
+                columns: Arc::new(columns(written)),
+                stored_in: Arc::clone(&stored_in),
+                custom: Some(Arc::new(Custom {
+                    merge_type: managed::custom_type(
+                        &GroupVersionKind {
+                            group: group.to_owned(),
+                            version: version.to_owned(),
+                            kind: kind.to_owned(),
+                        },
+                        &written["schema"]["openAPIV3Schema"],
+                        spec["preserveUnknownFields"] == true,
+                    ),
+                    schema: written["schema"]["openAPIV3Schema"].clone(),
+                    written: written.clone(),
+                    deprecation,
+                })),
+            }
+        })
+        .collect()
+}
+
+/// The warning that a version is deprecated, and what to use.
+fn deprecated(spec: &Value, group: &str, version: &str, kind: &str) -> String {
+    let warning = format!("{group}/{version} {kind} is deprecated");
+    let mut better: Vec<&str> = object::list(&spec["versions"])
+        .filter(|other| other["served"] == true && other["deprecated"] != true)
+        .map(|other| object::text(other, "name"))
+        .collect();
+    better.sort_by_key(|version| super::registry::priority(version));
+    match better.first() {
+        Some(better) => format!("{warning}; use {group}/{better} {kind}"),
+        None => warning,
+    }
+}
+
+/// Column definitions of the tables of a version.
+fn columns(written: &Value) -> Vec<Value> {
+    let name = json!({
+        "name": "Name", "type": "string", "format": "name", "priority": 0,
+        "description": "Name must be unique within a namespace. Is required when creating \
+            resources, although some resources may allow a client to request the generation of an \
+            appropriate name automatically. Name is primarily intended for creation idempotence \
+            and configuration definition. Cannot be updated. More info: \
+            https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names",
+    });
+    let mut all = vec![name];
+    let printed: Vec<&Value> = object::list(&written["additionalPrinterColumns"]).collect();
+    if printed.is_empty() {
+        all.push(json!({
+            "name": "Age", "type": "date", "format": "", "priority": 0,
+            "description": "CreationTimestamp is a timestamp representing the server time when \
+                this object was created. It is not guaranteed to be set in happens-before order \
+                across separate operations. Clients may not set this value. It is represented in \
+                RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. \
+                More info: https://git.k8s.io/community/contributors/devel/sig-architecture/\
+                api-conventions.md#metadata",
+        }));
+    }
+    for column in printed {
+        let text = |field: &str| object::text(column, field).to_owned();
+        let description = match text("description") {
+            empty if empty.is_empty() => format!(
+                "Custom resource definition column (in JSONPath format): {}",
+                text("jsonPath")
+            ),
+            given => given,
+        };
+        all.push(json!({
+            "name": text("name"), "type": text("type"), "format": text("format"),
+            "priority": column["priority"].as_i64().unwrap_or(0), "description": description,
+        }));
+    }
+    all
+}
+
+/// The controllers of definitions: names are accepted, versions established, objects removed
+/// before their definition.
+pub(crate) fn settle(world: &mut World, now: Timestamp) {
+    let all: Vec<Arc<Value>> = world
+        .store
+        .list(TABLE, "", None)
+        .map(|(_, definition)| Arc::clone(definition))
+        .collect();
+    for definition in all {
+        if object::terminating(&definition) {
+            finish(world, &definition, now);
+        } else if let Some(new) = accepted(world, &definition, now) {
+            write_back(world, &definition, new, "status", now);
+        }
+    }
+}
+
+/// The definition with its names accepted and established, when that is news.
+fn accepted(world: &World, definition: &Arc<Value>, now: Timestamp) -> Option<Value> {
+    let names = &definition["spec"]["names"];
+    let conflict = conflict(world, definition);
+    let known = condition(definition, "NamesAccepted");
+    let mut new = Value::clone(definition);
+    if conflict.is_none() {
+        new["status"]["acceptedNames"] = names.clone();
+    }
+    if known == Some(conflict.is_none()) && new == **definition {
+        return None;
+    }
+    let time = object::time(now);
+    let condition = |kind: &str, ok: bool, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": if ok { "True" } else { "False" },
+            "lastTransitionTime": time, "reason": reason, "message": message,
+        })
+    };
+    let was = self::condition(definition, "Established") == Some(true);
+    new["status"]["conditions"] = match &conflict {
+        None if was => definition["status"]["conditions"].clone(),
+        None => json!([
+            condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
+            condition(
+                "Established",
+                true,
+                "InitialNamesAccepted",
+                "the initial names have been accepted",
+            ),
+        ]),
+        Some((reason, message)) => json!([
+            condition("NamesAccepted", false, reason, message),
+            condition(
+                "Established",
+                false,
+                "NotAccepted",
+                "not all names are accepted"
+            ),
+        ]),
+    };
+    Some(new)
+}
+
+/// A name of this definition that another one of its group has.
+fn conflict(world: &World, definition: &Value) -> Option<(&'static str, String)> {
+    let group = object::text(&definition["spec"], "group");
+    let names = &definition["spec"]["names"];
+    for (_, other) in world.store.list(TABLE, "", None) {
+        let same = object::uid(other) == object::uid(definition);
+        if same || object::text(&other["spec"], "group") != group {
+            continue;
+        }
+        let taken = &other["status"]["acceptedNames"];
+        for (field, reason) in [
+            ("plural", "PluralConflict"),
+            ("singular", "SingularConflict"),
+            ("kind", "KindConflict"),
+            ("listKind", "ListKindConflict"),
+        ] {
+            let name = object::text(names, field);
+            if !name.is_empty() && object::text(taken, field) == name {
+                return Some((reason, format!("\"{name}\" is already in use")));
+            }
+        }
+    }
+    None
+}
+
+/// Removes the objects of a definition, then lets it go.
+fn finish(world: &mut World, definition: &Arc<Value>, now: Timestamp) {
+    if !object::finalizers(definition)
+        .iter()
+        .any(|one| one == FINALIZER)
+    {
+        return;
+    }
+    let table: Arc<str> = qualify(
+        object::text(&definition["status"]["acceptedNames"], "plural"),
+        object::text(&definition["spec"], "group"),
+    )
+    .into();
+    if super::settle::clear(world, &table, "", now) > 0 {
+        return;
+    }
+    let mut new = Value::clone(definition);
+    let mut finalizers = object::finalizers(&new);
+    finalizers.retain(|one| one != FINALIZER);
+    object::set_finalizers(&mut new, finalizers);
+    write_back(world, definition, new, "status", now);
+}
+
+fn write_back(world: &mut World, old: &Arc<Value>, new: Value, subresource: &str, now: Timestamp) {
+    let Some(kind) = world.registry.of_table(TABLE).map(Arc::clone) else {
+        return;
+    };
+    let mut writer = Writer::internal("kube-apiserver", subresource, now);
+    if let Err(failure) = world.commit_change(&kind, old, new, &mut writer) {
+        tracing::debug!(%failure, "a definition could not be written");
+    }
+}

@@ -1,0 +1,252 @@
+//! From the bytes of a request to an object.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::fields;
+use super::kind::Kind;
+use super::object;
+use super::protobuf;
+use super::request::Call;
+use super::write::{FieldValidation, Writer};
+
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// The object in the body, without `kind` and `apiVersion`, which must fit the path.
+pub(crate) fn object(kind: &Kind, call: &Call, writer: &mut Writer) -> Result<Value, Failure> {
+    let media = call.media_type();
+    let yaml = media == YAML;
+    if media == PROTOBUF && kind.custom.is_none() {
+        let value = protobuf::decode(&call.body)
+            .map_err(|error| Failure::bad_request(error.to_string()))?;
+        return typed(kind, value, &[], &call.body, writer);
+    }
+    if !(yaml || media == JSON || media.is_empty()) {
+        let protobuf = if kind.custom.is_some() {
+            ""
+        } else {
+            ", application/vnd.kubernetes.protobuf"
+        };
+        return Err(Failure {
+            details: None,
+            ..Failure::unsupported_media_type(format!(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json, application/yaml{protobuf}"
+            ))
+        });
+    }
+    let (value, duplicates) = if yaml {
+        let value = kubepkg_yaml::load(&call.body)
+            .map_err(|error| unrecognized(kind, &error.to_string(), &call.body))?;
+        (value, Vec::new())
+    } else {
+        fields::parse(&call.body).map_err(|error| unrecognized(kind, &error, &call.body))?
+    };
+    typed(kind, value, &duplicates, &call.body, writer)
+}
+
+/// Checks the type of an object and its fields.
+pub(crate) fn typed(
+    kind: &Kind,
+    mut value: Value,
+    duplicates: &[String],
+    body: &[u8],
+    writer: &mut Writer,
+) -> Result<Value, Failure> {
+    if !value.is_object() {
+        let what = go_type(&value);
+        return Err(unrecognized(
+            kind,
+            &format!(
+                "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
+                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                 \"json:\\\"kind,omitempty\\\"\" }}"
+            ),
+            body,
+        ));
+    }
+    let said_kind = object::text(&value, "kind").to_owned();
+    let said_version = object::text(&value, "apiVersion").to_owned();
+    if kind.custom.is_some() && said_kind.is_empty() {
+        let text = String::from_utf8_lossy(body);
+        return Err(Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing \
+             in '{text}' ({})",
+            kind.kind,
+            shown(body),
+        )));
+    }
+    let other_kind = !said_kind.is_empty() && said_kind != kind.kind;
+    let other_version = !said_version.is_empty() && said_version != kind.api_version();
+    if other_kind || other_version {
+        return Err(wrong_type(
+            kind,
+            &said_kind,
+            &said_version,
+            object::name(&value),
+        ));
+    }
+    if let Some(all) = value.as_object_mut() {
+        all.remove("kind");
+        all.remove("apiVersion");
+    }
+    let mut complaints = fields::known(kind, &mut value)
+        .map_err(|why| Failure::bad_request(cannot_be_handled(kind, &why)))?;
+    complaints.extend(
+        duplicates
+            .iter()
+            .map(|path| format!("duplicate field \"{path}\"")),
+    );
+    match writer.validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => writer.warnings.extend(complaints),
+        FieldValidation::Strict if complaints.is_empty() => {}
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", complaints.join(", "));
+            return Err(Failure::bad_request(cannot_be_handled(kind, &why)));
+        }
+    }
+    if kind.group != "apiextensions.k8s.io" {
+        drop_empty_times(&mut value);
+    }
+    Ok(value)
+}
+
+/// Clients written in Go send `creationTimestamp: null`, in templates too.
+fn drop_empty_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+                metadata.retain(|_, value| !value.is_null());
+            }
+            fields.values_mut().for_each(drop_empty_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_empty_times),
+        _ => {}
+    }
+}
+
+/// The object that a patch has made. What is wrong with it is the patch's fault.
+pub(crate) fn patched(kind: &Kind, value: Value, writer: &mut Writer) -> Result<Value, Failure> {
+    let text = value.to_string();
+    typed(kind, value, &[], text.as_bytes(), writer).map_err(|failure| {
+        let prefix = cannot_be_handled(kind, "");
+        let why = failure
+            .message
+            .strip_prefix(&prefix)
+            .unwrap_or(&failure.message);
+        let cause = super::failure::Cause::invalid("patch", &Value::String(text), why);
+        Failure::invalid("", "", "", &[cause])
+    })
+}
+
+fn cannot_be_handled(kind: &Kind, why: &str) -> String {
+    format!(
+        "{} in version \"{}\" cannot be handled as a {}: {why}",
+        kind.kind, kind.version, kind.kind
+    )
+}
+
+fn wrong_type(kind: &Kind, said_kind: &str, said_version: &str, name: &str) -> Failure {
+    let (said_group, version) = said_version.rsplit_once('/').unwrap_or(("", said_version));
+    let said_kind = if said_kind.is_empty() {
+        &kind.kind
+    } else {
+        said_kind
+    };
+    if kind.custom.is_some() && said_version == kind.api_version() {
+        let cause = super::failure::Cause::invalid(
+            "kind",
+            &said_kind.into(),
+            &format!("must be {}", kind.kind),
+        );
+        return Failure::invalid(&kind.group, said_kind, name, &[cause]);
+    }
+    if kind.custom.is_some() || said_group.contains('.') && said_group != kind.group {
+        return Failure::bad_request(format!(
+            "the API version in the data ({said_version}) does not match the expected API version \
+             ({})",
+            kind.api_version()
+        ));
+    }
+    let package = if kind.group.is_empty() {
+        "core"
+    } else {
+        kind.group.split('.').next().unwrap_or_default()
+    };
+    Failure::bad_request(format!(
+        "{said_kind} in version \"{version}\" cannot be handled as a {}: converting \
+         ({version}.{said_kind}) to ({package}.{}): unknown conversion",
+        kind.kind, kind.kind
+    ))
+}
+
+fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Failure {
+    Failure::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
+         json parse error: {why} ({})",
+        kind.kind,
+        shown(body)
+    ))
+}
+
+/// The body as the message shows it: text that looks like JSON as it is, else in hexadecimal, at
+/// most 1024 bytes of it.
+fn shown(body: &[u8]) -> String {
+    if body.is_empty() {
+        return "<empty>".to_owned();
+    }
+    let mut out = String::new();
+    let text = std::str::from_utf8(body)
+        .ok()
+        .filter(|text| text.starts_with('{'));
+    match text {
+        Some(text) => out.extend(text.chars().take(1024)),
+        None => {
+            for byte in body.iter().take(1024) {
+                let _ = write!(out, "{byte:02x}");
+            }
+        }
+    }
+    if body.len() > 1024 {
+        let _ = write!(out, " [truncated {} chars]", body.len() - 1024);
+    }
+    out
+}
+
+/// The name of a JSON type in messages of Go's decoder.
+pub(crate) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A small body that is no object of a resource: options, evictions, reviews.
+pub(crate) fn small(call: &Call) -> Result<Value, Failure> {
+    if call.body.is_empty() {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    if call.media_type() == PROTOBUF {
+        return protobuf::decode(&call.body)
+            .map_err(|error| Failure::bad_request(error.to_string()));
+    }
+    let (value, _) = fields::parse(&call.body).map_err(|error| {
+        Failure::bad_request(format!(
+            "couldn't get version/kind; json parse error: {error}"
+        ))
+    })?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(Failure::bad_request("the object provided is unrecognized"))
+    }
+}

@@ -1,0 +1,230 @@
+//! How objects go over the wire: as they are, as a `Table`, or as their metadata alone.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::convert;
+use super::failure::Failure;
+use super::kind::Kind;
+use super::table;
+
+/// What the client asked for with `Accept`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Plain,
+    Table(Include),
+    Metadata,
+}
+
+/// What the rows of a table carry beside their cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Include {
+    None,
+    Metadata,
+    Object,
+}
+
+impl Form {
+    /// Reads `Accept`; the first form that is known wins.
+    pub(crate) fn negotiate(accept: &str, include: &str) -> Result<Self, Failure> {
+        let include = match include {
+            "None" => Include::None,
+            "Object" => Include::Object,
+            _ => Include::Metadata,
+        };
+        if accept.trim().is_empty() {
+            return Ok(Self::Plain);
+        }
+        let mut json = false;
+        for range in accept.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let media = parts.next().unwrap_or_default();
+            if !matches!(media, "application/json" | "application/*" | "*/*") {
+                continue;
+            }
+            json = true;
+            let parameter = |name: &str| {
+                let mut all = range.split(';').map(str::trim);
+                all.find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+            };
+            let (group, version) = (parameter("g"), parameter("v"));
+            match parameter("as") {
+                None => return Ok(Self::Plain),
+                Some("Table") if group == Some("meta.k8s.io") && version == Some("v1") => {
+                    return Ok(Self::Table(include));
+                }
+                Some("PartialObjectMetadata" | "PartialObjectMetadataList")
+                    if group == Some("meta.k8s.io") && version == Some("v1") =>
+                {
+                    return Ok(Self::Metadata);
+                }
+                Some(_) => {}
+            }
+        }
+        let message = if json {
+            "only the following media types are accepted: application/json, application/yaml, \
+             application/vnd.kubernetes.protobuf"
+        } else {
+            "406: Not Acceptable\n\nAvailable representations: application/json, \
+             application/yaml, application/vnd.kubernetes.protobuf, \
+             application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+        };
+        Err(Failure {
+            reason: Some("NotAcceptable"),
+            details: (!json).then(|| json!({})),
+            ..Failure::plain(406, message)
+        })
+    }
+}
+
+/// One object of a response or an event.
+pub(crate) fn one(kind: &Kind, object: &Arc<Value>, form: Form, now: Timestamp) -> Bytes {
+    match form {
+        Form::Plain => typed(kind, object),
+        Form::Metadata => {
+            let partial = partial(&object["metadata"], true);
+            serde_json::to_vec(&partial).unwrap_or_default().into()
+        }
+        Form::Table(include) => {
+            let rows = [Arc::clone(object)];
+            let version = object["metadata"].get("resourceVersion");
+            let metadata = version.map_or(json!({}), |version| json!({"resourceVersion": version}));
+            let table = as_table(kind, &rows, &metadata, include, now);
+            serde_json::to_vec(&table).unwrap_or_default().into()
+        }
+    }
+}
+
+/// A list.
+pub(crate) fn many(
+    kind: &Kind,
+    objects: &[Arc<Value>],
+    metadata: &Value,
+    form: Form,
+    now: Timestamp,
+) -> Bytes {
+    match form {
+        Form::Table(include) => {
+            let table = as_table(kind, objects, metadata, include, now);
+            serde_json::to_vec(&table).unwrap_or_default().into()
+        }
+        Form::Metadata => {
+            let items: Vec<Value> = objects
+                .iter()
+                .map(|object| partial(&object["metadata"], true))
+                .collect();
+            let list = json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata, "items": items,
+            });
+            serde_json::to_vec(&list).unwrap_or_default().into()
+        }
+        Form::Plain => {
+            let head = json!({
+                "kind": kind.list_kind, "apiVersion": kind.api_version(), "metadata": metadata,
+            });
+            let mut bytes = serde_json::to_vec(&head).unwrap_or_default();
+            bytes.pop();
+            bytes.extend_from_slice(b",\"items\":[");
+            for (index, object) in objects.iter().enumerate() {
+                if index > 0 {
+                    bytes.push(b',');
+                }
+                // Lists of built-in kinds name the kind once, lists of custom ones every time.
+                if kind.custom.is_some() {
+                    bytes.extend_from_slice(&typed(kind, object));
+                } else {
+                    let shown = convert::shown(kind, object);
+                    let _ = serde_json::to_writer(&mut bytes, &*shown);
+                }
+            }
+            bytes.extend_from_slice(b"]}");
+            bytes.into()
+        }
+    }
+}
+
+/// The object with its `kind` and `apiVersion`, without copying it.
+fn typed(kind: &Kind, object: &Value) -> Bytes {
+    let shown = convert::shown(kind, object);
+    let head = json!({"kind": kind.kind, "apiVersion": kind.api_version()});
+    let mut bytes = serde_json::to_vec(&head).unwrap_or_default();
+    let body = serde_json::to_vec(&*shown).unwrap_or_default();
+    if body.len() > 2 {
+        bytes.pop();
+        bytes.push(b',');
+        bytes.extend_from_slice(body.get(1..).unwrap_or_default());
+    }
+    bytes.into()
+}
+
+/// The object with its `kind` and `apiVersion`.
+pub(crate) fn with_type(kind: &Kind, object: &Value) -> Value {
+    let mut object = convert::shown(kind, object).into_owned();
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("kind".into(), kind.kind.clone().into());
+        fields.insert("apiVersion".into(), kind.api_version().into());
+    }
+    object
+}
+
+fn partial(metadata: &Value, typed: bool) -> Value {
+    let mut object = Map::new();
+    if typed {
+        object.insert("kind".into(), "PartialObjectMetadata".into());
+        object.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+    }
+    object.insert("metadata".into(), metadata.clone());
+    Value::Object(object)
+}
+
+fn as_table(
+    kind: &Kind,
+    objects: &[Arc<Value>],
+    metadata: &Value,
+    include: Include,
+    now: Timestamp,
+) -> Value {
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|object| {
+            let mut row = json!({"cells": table::cells(kind, object, now)});
+            match include {
+                Include::None => row["object"] = Value::Null,
+                Include::Metadata => row["object"] = partial(&object["metadata"], true),
+                Include::Object => row["object"] = with_type(kind, object),
+            }
+            row
+        })
+        .collect();
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        "columnDefinitions": table::columns(kind), "rows": rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_known_form_wins() {
+        let form = |accept: &str| Form::negotiate(accept, "").ok();
+        assert_eq!(form(""), Some(Form::Plain));
+        assert_eq!(
+            form("application/vnd.kubernetes.protobuf,application/json"),
+            Some(Form::Plain)
+        );
+        // As kubectl asks.
+        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+        assert_eq!(form(kubectl), Some(Form::Table(Include::Metadata)));
+        assert_eq!(
+            form("application/json;as=Other;v=v1;g=x,application/json"),
+            Some(Form::Plain)
+        );
+        assert_eq!(form("text/html"), None);
+    }
+}

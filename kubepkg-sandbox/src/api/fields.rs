@@ -1,0 +1,347 @@
+//! Fields that are there twice, and fields that no schema knows.
+
+use std::fmt;
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Map, Number, Value};
+
+use super::decode;
+use super::kind::Kind;
+use super::types::{Field, Shape, Types};
+
+/// Reads JSON and says which fields are there more than once; the last one counts.
+pub(crate) fn parse(body: &[u8]) -> Result<(Value, Vec<String>), String> {
+    let mut duplicates = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let seed = Seed {
+        path: String::new(),
+        duplicates: &mut duplicates,
+    };
+    let value = seed
+        .deserialize(&mut reader)
+        .and_then(|value| reader.end().map(|()| value))
+        .map_err(|error| go_message(&error, body))?;
+    Ok((value, duplicates))
+}
+
+/// What Go's decoder says.
+fn go_message(error: &serde_json::Error, body: &[u8]) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let before: usize = body
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    let at = before + error.column().saturating_sub(1);
+    match body.get(at) {
+        Some(byte) if at == 0 => format!(
+            "invalid character '{}' looking for beginning of value",
+            char::from(*byte)
+        ),
+        Some(byte) => format!("invalid character '{}' in literal", char::from(*byte)),
+        None => error.to_string(),
+    }
+}
+
+struct Seed<'a> {
+    path: String,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Value::deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        loop {
+            let seed = Seed {
+                path: format!("{}[{}]", self.path, all.len()),
+                duplicates: self.duplicates,
+            };
+            match items.next_element_seed(seed)? {
+                Some(item) => all.push(item),
+                None => return Ok(Value::Array(all)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let path = if self.path.is_empty() {
+                key.clone()
+            } else {
+                format!("{}.{key}", self.path)
+            };
+            if all.contains_key(&key) {
+                self.duplicates.push(path.clone());
+                if self.duplicates.len() > 10_000 {
+                    return Err(A::Error::custom("too many duplicate fields"));
+                }
+            }
+            let seed = Seed {
+                path,
+                duplicates: self.duplicates,
+            };
+            let value = entries.next_value_seed(seed)?;
+            all.insert(key, value);
+        }
+        Ok(Value::Object(all))
+    }
+}
+
+/// Drops fields that the kind does not have and names them. The error says which value has the
+/// wrong type, as Go's decoder says it.
+pub(crate) fn known(kind: &Kind, value: &mut Value) -> Result<Vec<String>, String> {
+    let types = Types::get();
+    let message = types.of_kind(&kind.api_version(), &kind.kind);
+    let Some(message) = message.filter(|_| kind.custom.is_none()) else {
+        return Ok(Vec::new());
+    };
+    let mut check = Check {
+        types,
+        unknown: Vec::new(),
+    };
+    check.message(message, value, "")?;
+    types.tidy(message, value);
+    types.fill(message, value);
+    Ok(check.unknown)
+}
+
+struct Check<'a> {
+    types: &'a Types,
+    unknown: Vec<String>,
+}
+
+impl Check<'_> {
+    fn message(&mut self, message: &str, value: &mut Value, path: &str) -> Result<(), String> {
+        let Some(fields) = value.as_object_mut() else {
+            return Ok(());
+        };
+        let mut unknown = Vec::new();
+        for (name, value) in fields.iter_mut() {
+            let path = if path.is_empty() {
+                name.clone()
+            } else {
+                format!("{path}.{name}")
+            };
+            match self.types.field(message, name) {
+                None => {
+                    unknown.push(name.clone());
+                    self.unknown.push(format!("unknown field \"{path}\""));
+                }
+                Some(field) => self.field(message, field, value, &path)?,
+            }
+        }
+        for name in unknown {
+            fields.remove(&name);
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        message: &str,
+        field: &Field,
+        value: &mut Value,
+        path: &str,
+    ) -> Result<(), String> {
+        let place = Place { message, path };
+        if !field.repeated() {
+            return self.value(&field.of, value, &place);
+        }
+        match value {
+            Value::Null => Ok(()),
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    let path = format!("{path}[{index}]");
+                    let place = Place {
+                        message,
+                        path: &path,
+                    };
+                    self.value(&field.of, item, &place)?;
+                }
+                Ok(())
+            }
+            other => Err(place.wrong(other, &format!("[]{}", go_name(&field.of)))),
+        }
+    }
+
+    fn value(&mut self, of: &str, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let fits = match Shape::of(of) {
+            Shape::String => value.is_string(),
+            Shape::Bool => value.is_boolean(),
+            Shape::Int32 => value.as_i64().is_some_and(|n| i32::try_from(n).is_ok()),
+            Shape::Int64 => value.is_i64(),
+            Shape::Double => value.is_number(),
+            Shape::Bytes => return bytes(value),
+            Shape::Raw
+            | Shape::Time
+            | Shape::MicroTime
+            | Shape::Duration
+            | Shape::Quantity
+            | Shape::IntOrString => true,
+            Shape::Message(name) => {
+                if value.is_object() {
+                    return self.message(name, value, place.path);
+                }
+                false
+            }
+            Shape::List(item) => match value {
+                Value::Array(items) => {
+                    for item_value in items {
+                        self.value(item, item_value, place)?;
+                    }
+                    true
+                }
+                _ => false,
+            },
+            Shape::Map(item) => match value {
+                Value::Object(entries) => {
+                    for entry in entries.values_mut() {
+                        self.value(item, entry, place)?;
+                    }
+                    true
+                }
+                _ => false,
+            },
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(place.wrong(value, &go_name(of)))
+        }
+    }
+}
+
+/// Where a value stands.
+struct Place<'a> {
+    message: &'a str,
+    path: &'a str,
+}
+
+impl Place<'_> {
+    fn wrong(&self, value: &Value, wanted: &str) -> String {
+        let found = match value {
+            // Go names the number when it is one of a wrong kind.
+            Value::Number(number) if wanted.starts_with("int") => format!("number {number}"),
+            other => decode::go_type(other).to_owned(),
+        };
+        let structure = self.message.rsplit('.').next().unwrap_or_default();
+        let path: String = self
+            .path
+            .split('.')
+            .map(|part| part.split('[').next().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join(".");
+        format!(
+            "json: cannot unmarshal {found} into Go struct field {structure}.{path} of type {wanted}"
+        )
+    }
+}
+
+/// A type as Go writes it.
+fn go_name(of: &str) -> String {
+    match Shape::of(of) {
+        Shape::Bool => "bool".to_owned(),
+        Shape::Int32 => "int32".to_owned(),
+        Shape::Int64 => "int64".to_owned(),
+        Shape::Double => "float64".to_owned(),
+        Shape::Message(name) => name.rsplit('/').next().unwrap_or_default().to_owned(),
+        Shape::List(item) => format!("[]{}", go_name(item)),
+        Shape::Map("bytes") => "map[string][]uint8".to_owned(),
+        Shape::Map(item) => format!("map[string]{}", go_name(item)),
+        _ => "string".to_owned(),
+    }
+}
+
+/// Bytes are base64 in JSON.
+fn bytes(value: &Value) -> Result<(), String> {
+    let Some(text) = value.as_str() else {
+        return Err(format!(
+            "json: cannot unmarshal {} into Go value of type []uint8",
+            decode::go_type(value)
+        ));
+    };
+    kubepkg_yaml::decode_base64(text.as_bytes())
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_last_of_two_fields_counts_and_is_named() {
+        let (value, duplicates) = parse(br#"{"a":{"b":1,"b":2},"c":[{"d":1,"d":1}]}"#).unwrap();
+        assert_eq!(value, json!({"a": {"b": 2}, "c": [{"d": 1}]}));
+        assert_eq!(duplicates, ["a.b", "c[0].d"]);
+    }
+
+    #[test]
+    fn broken_text_is_named_as_go_names_it() {
+        let message = |text: &str| parse(text.as_bytes()).unwrap_err();
+        assert_eq!(message(r#"{"a":"#), "unexpected end of JSON input");
+        assert_eq!(
+            message("meta"),
+            "invalid character 'm' looking for beginning of value"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! An API server in this process: a double of kube-apiserver for tests, simulation and
+//! demonstrations.
+//!
+//! [`ApiServer`] is a [`tower::Service`], so a [`kube::Client`] talks to it without a socket
+//! ([`ApiServer::client`]), and it can be served over HTTPS on loopback for `kubectl`, `helm` and
+//! every other client ([`ApiServer::listen`]). Behind it stands a pure core: state, request and
+//! time go in, response and new state come out.
+//!
+//! What it does is what kube-apiserver 1.36 does, down to the texts of its errors, and a suite of
+//! requests is run against both. What it does not do: authorize (one token opens everything),
+//! call webhooks, run containers, keep secrets.
+
+mod apply;
+mod bootstrap;
+mod convert;
+mod crds;
+mod decode;
+mod defaults;
+mod delete;
+mod discovery;
+mod encode;
+mod failure;
+mod fields;
+mod http;
+mod ids;
+mod kind;
+mod list;
+mod managed;
+mod names;
+mod object;
+mod openapi;
+mod patch;
+mod path;
+mod prepare;
+mod protobuf;
+mod registry;
+mod request;
+mod selector;
+mod service;
+mod settle;
+mod store;
+mod subresources;
+mod table;
+mod table_pods;
+mod types;
+mod validate;
+mod watch;
+mod workloads;
+mod world;
+mod write;
+
+pub use http::{ListenError, Listener};
+pub use service::{ApiBody, ApiOptions, ApiServer};

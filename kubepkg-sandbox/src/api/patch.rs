@@ -1,0 +1,140 @@
+//! `PATCH`: four ways to say what to change.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::apply;
+use super::convert;
+use super::decode;
+use super::encode::{self, Form};
+use super::failure::Failure;
+use super::fields;
+use super::kind::Kind;
+use super::managed;
+use super::object;
+use super::request::{Call, Place};
+use super::world::{Answer, World};
+use super::write::{Writer, place_in_namespace};
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
+/// How a patch is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl Way {
+    pub(crate) fn of(kind: &Kind, call: &Call) -> Result<Self, Failure> {
+        let way = match call.media_type() {
+            JSON => Some(Self::Json),
+            MERGE => Some(Self::Merge),
+            STRATEGIC if kind.custom.is_none() => Some(Self::Strategic),
+            APPLY => Some(Self::Apply),
+            _ => None,
+        };
+        way.ok_or_else(|| {
+            if kind.custom.is_some() {
+                return Failure {
+                    details: None,
+                    ..Failure::unsupported_media_type(
+                        "the body of the request was in an unknown format - accepted media types \
+                         include: application/json-patch+json, application/merge-patch+json, \
+                         application/apply-patch+yaml",
+                    )
+                };
+            }
+            Failure::unsupported_media_type("415: Unsupported Media Type")
+        })
+    }
+}
+
+impl World {
+    /// `PATCH` of an object or of its status.
+    pub(crate) fn patch(
+        &mut self,
+        call: &Call,
+        kind: &Arc<Kind>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Answer, Failure> {
+        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let way = Way::of(kind, call)?;
+        let mut writer = Writer::of(call, "PatchOptions", &place.subresource, now)?;
+        apply::check_options(way, call)?;
+        if way == Way::Apply {
+            return self.apply(call, kind, place, form, writer);
+        }
+        let old = self.read(kind, place)?;
+        let current = encode::with_type(kind, &old);
+        let changed = changed(kind, way, &current, &call.body)?;
+        let object = decode::patched(kind, changed, &mut writer)?;
+        if object::name(&object) != place.name {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({}) does not match the name on the URL ({})",
+                object::name(&object),
+                place.name
+            )));
+        }
+        place_in_namespace(kind, &place.namespace, &object)?;
+        let object = convert::stored(kind, object);
+        let stored = self.commit_change(kind, &old, object, &mut writer)?;
+        Ok(Answer {
+            warnings: writer.warnings,
+            ..Answer::bytes(200, encode::one(kind, &stored, form, now))
+        })
+    }
+}
+
+/// The object after a patch that is no apply.
+pub(crate) fn changed(
+    kind: &Kind,
+    way: Way,
+    current: &Value,
+    body: &[u8],
+) -> Result<Value, Failure> {
+    match way {
+        Way::Json => {
+            let patch = kubepkg_patch::json::Patch::parse(body).map_err(|error| {
+                let why = error
+                    .to_string()
+                    .replace("jsonpatch.Patch", "[]handlers.jsonPatchOp");
+                Failure::bad_request(format!("error decoding patch: {why}"))
+            })?;
+            patch.apply(current).map_err(|_| Failure {
+                reason: Some("Invalid"),
+                details: Some(serde_json::json!({})),
+                ..Failure::plain(
+                    422,
+                    "the server rejected our request due to an error in our request",
+                )
+            })
+        }
+        Way::Strategic | Way::Merge | Way::Apply => {
+            let (patch, _) = fields::parse(body)
+                .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+            if !patch.is_object() {
+                return Err(Failure::bad_request(format!(
+                    "error decoding patch: json: cannot unmarshal {} into Go value of type \
+                     map[string]interface {{}}",
+                    decode::go_type(&patch)
+                )));
+            }
+            if way == Way::Strategic {
+                let merged =
+                    kubepkg_patch::strategic::apply(current, &patch, &managed::type_of(kind));
+                return merged.map_err(|error| Failure::plain(500, error.to_string()));
+            }
+            kubepkg_patch::merge::apply(current, &patch)
+                .map_err(|error| Failure::bad_request(error.to_string()))
+        }
+    }
+}

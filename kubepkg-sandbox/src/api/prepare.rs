@@ -1,0 +1,272 @@
+//! What the server decides about an object before it looks whether it is valid: the
+//! `PrepareForCreate` and `PrepareForUpdate` of `pkg/registry` in Kubernetes.
+
+use serde_json::{Map, Value, json};
+
+use super::kind::Kind;
+use super::object;
+use super::types::Types;
+
+/// Takes the managed fields that a client sent out of the object.
+pub(crate) fn take_managed_fields(object: &mut Value) -> Option<Value> {
+    object::metadata(object)?.remove("managedFields")
+}
+
+/// A new object: its status is the server's.
+pub(crate) fn create(kind: &Kind, object: &mut Value) {
+    if kind.has_status()
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("status");
+    }
+    if kind.custom.is_some() {
+        return;
+    }
+    if kind.has_status() {
+        let types = Types::get();
+        let message = types.of_kind(&kind.api_version(), &kind.kind);
+        if let Some(status) = message.and_then(|message| types.zero(message).remove("status")) {
+            object["status"] = status;
+        }
+    }
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "namespaces") => {
+            object["status"] = json!({"phase": "Active"});
+            let finalizers = object["spec"]["finalizers"].as_array().cloned();
+            let mut finalizers = finalizers.unwrap_or_default();
+            if !finalizers.contains(&json!("kubernetes")) {
+                finalizers.push(json!("kubernetes"));
+            }
+            object["spec"] = json!({"finalizers": finalizers});
+        }
+        ("", "pods") => {
+            let class = quality(object);
+            object["status"] = json!({"phase": "Pending", "qosClass": class});
+        }
+        ("", "services") | ("networking.k8s.io", "ingresses") => {
+            object["status"] = json!({"loadBalancer": {}});
+        }
+        ("", "persistentvolumeclaims") => protect(object, "kubernetes.io/pvc-protection"),
+        ("", "persistentvolumes") => protect(object, "kubernetes.io/pv-protection"),
+        ("", "nodes") | ("apps", "deployments") | ("batch", "jobs" | "cronjobs") => {
+            object["status"] = json!({});
+        }
+        ("apps", "replicasets") | ("", "replicationcontrollers") => {
+            object["status"] = json!({"replicas": 0});
+        }
+        ("apps", "statefulsets") => {
+            object["status"] = json!({"replicas": 0, "availableReplicas": 0});
+        }
+        ("apps", "daemonsets") => {
+            object["status"] = json!({
+                "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0,
+                "numberReady": 0,
+            });
+        }
+        ("policy", "poddisruptionbudgets") => {
+            object["status"] = json!({
+                "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0,
+                "expectedPods": 0,
+            });
+        }
+        ("rbac.authorization.k8s.io", _) => no_rules(object),
+        ("autoscaling", _) => {
+            object["status"] = json!({"desiredReplicas": 0, "currentMetrics": null});
+        }
+        ("apiextensions.k8s.io", _) => {
+            let stored: Vec<Value> = object::list(&object["spec"]["versions"])
+                .filter(|version| version["storage"] == true)
+                .map(|version| version["name"].clone())
+                .collect();
+            object["status"] = json!({
+                "conditions": null, "acceptedNames": {"plural": "", "kind": ""},
+                "storedVersions": stored,
+            });
+        }
+        _ => {}
+    }
+    if kind.is("batch", "jobs") {
+        label_job(object);
+    }
+}
+
+/// A changed object: who writes the main resource does not write its status, and the other way.
+pub(crate) fn update(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
+    match subresource {
+        "status" => {
+            let status = new.get("status").cloned();
+            let metadata = new["metadata"].clone();
+            *new = old.clone();
+            take_managed_fields(new);
+            if let Some(fields) = new.as_object_mut() {
+                match status {
+                    Some(status) => fields.insert("status".into(), status),
+                    None => fields.remove("status"),
+                };
+            }
+            if kind.custom.is_none() {
+                // Built-in kinds let annotations and finalizers through.
+                for field in ["annotations", "finalizers", "ownerReferences"] {
+                    match metadata.get(field) {
+                        Some(value) => object::set(new, field, value.clone()),
+                        None => object::unset(new, field),
+                    }
+                }
+            }
+        }
+        "finalize" => {
+            let finalizers = new["spec"]["finalizers"].clone();
+            *new = old.clone();
+            take_managed_fields(new);
+            new["spec"] = match finalizers.as_array() {
+                Some(some) if !some.is_empty() => json!({"finalizers": finalizers}),
+                _ => json!({}),
+            };
+        }
+        _ => {
+            if kind.has_status()
+                && let Some(fields) = new.as_object_mut()
+            {
+                match old.get("status") {
+                    Some(status) => fields.insert("status".into(), status.clone()),
+                    None => fields.remove("status"),
+                };
+            }
+            if kind.group == "rbac.authorization.k8s.io" {
+                no_rules(new);
+            }
+            if kind.is("", "namespaces") {
+                new["spec"] = old["spec"].clone();
+            }
+        }
+    }
+}
+
+/// Whether a change counts in `metadata.generation`: everything but metadata and, where it is
+/// written apart, status.
+pub(crate) fn spec_changed(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let status_apart = kind.has_status() || kind.custom.is_none();
+    let counted = |object: &Value| -> Map<String, Value> {
+        let fields = object.as_object().cloned().unwrap_or_default();
+        fields
+            .into_iter()
+            .filter(|(field, _)| field != "metadata" && !(status_apart && field == "status"))
+            .collect()
+    };
+    counted(old) != counted(new)
+}
+
+/// Whether a terminating object without finalizers goes at once.
+pub(crate) fn may_go(kind: &Kind, object: &Value) -> bool {
+    if kind.is("", "namespaces") {
+        return object::list(&object["spec"]["finalizers"]).next().is_none();
+    }
+    object["metadata"]["deletionGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(0)
+        == 0
+}
+
+/// No rules are written as null.
+fn no_rules(object: &mut Value) {
+    let empty = object.get("rules").is_some_and(|rules| *rules == json!([]));
+    if empty {
+        object["rules"] = Value::Null;
+    }
+}
+
+/// Volumes and claims stay while they are used.
+fn protect(object: &mut Value, finalizer: &str) {
+    object["status"] = json!({"phase": "Pending"});
+    let mut finalizers = object::finalizers(object);
+    if !finalizers.iter().any(|one| one == finalizer) {
+        finalizers.push(finalizer.to_owned());
+    }
+    object::set_finalizers(object, finalizers);
+}
+
+fn entry_of<'a>(
+    metadata: &'a mut Map<String, Value>,
+    field: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    let slot = metadata.entry(field.to_owned()).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = json!({});
+    }
+    slot.as_object_mut()
+}
+
+/// `stringData` is for writing only.
+pub(crate) fn merge_string_data(secret: &mut Value) {
+    use base64::Engine as _;
+    let Some(fields) = secret.as_object_mut() else {
+        return;
+    };
+    let Some(Value::Object(plain)) = fields.remove("stringData") else {
+        return;
+    };
+    let data = fields.entry("data").or_insert(Value::Null);
+    if data.is_null() {
+        *data = json!({});
+    }
+    if let Some(data) = data.as_object_mut() {
+        for (key, value) in plain {
+            let text = value.as_str().unwrap_or_default();
+            let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+            data.insert(key, encoded.into());
+        }
+    }
+}
+
+/// A Job selects its pods by its UID, unless `manualSelector` is set.
+fn label_job(job: &mut Value) {
+    if job["spec"]["manualSelector"] == true {
+        return;
+    }
+    let uid = object::uid(job).to_owned();
+    let name = object::name(job).to_owned();
+    let labels = [
+        ("batch.kubernetes.io/controller-uid", &uid),
+        ("batch.kubernetes.io/job-name", &name),
+        ("controller-uid", &uid),
+        ("job-name", &name),
+    ];
+    let Some(spec) = object::entry(job, "spec") else {
+        return;
+    };
+    spec.insert("manualSelector".into(), json!(false));
+    spec.insert(
+        "selector".into(),
+        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}),
+    );
+    spec.entry("template").or_insert_with(|| json!({}));
+    for pointer in ["/spec/template", ""] {
+        let target = job.pointer_mut(pointer).and_then(object::metadata);
+        if let Some(target) = target.and_then(|meta| entry_of(meta, "labels")) {
+            for (key, value) in &labels {
+                target.insert((*key).to_owned(), value.as_str().into());
+            }
+        }
+    }
+}
+
+/// `qosClass`, from requests and limits of cpu and memory.
+fn quality(pod: &Value) -> &'static str {
+    let mut all = object::list(&pod["spec"]["containers"])
+        .chain(object::list(&pod["spec"]["initContainers"]));
+    let mut some = false;
+    let mut guaranteed = true;
+    for container in all.by_ref() {
+        for resource in ["cpu", "memory"] {
+            let request = &container["resources"]["requests"][resource];
+            let limit = &container["resources"]["limits"][resource];
+            some |= !request.is_null() || !limit.is_null();
+            guaranteed &= !limit.is_null() && (request.is_null() || request == limit);
+        }
+    }
+    match (some, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}

@@ -1,0 +1,329 @@
+//! The API server as a [`tower::Service`], for clients in this process.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ::http::{Request, Response, header};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
+use hyper::body::{Body, Frame};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+
+use super::failure::Failure;
+use super::request::{Call, Query};
+use super::settle;
+use super::watch::Watch;
+use super::world::{Answer, BODY_LIMIT, Reply, World};
+
+/// The body of a response.
+pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// What an API server is made of. All combinations are legal.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ApiOptions {
+    /// Where invented names, UIDs and addresses come from.
+    pub seed: u64,
+    /// The time at the start of a server whose time stands still until
+    /// [`ApiServer::advance`]; `None` for the time of the machine.
+    pub start: Option<Timestamp>,
+    /// Whether Deployments, Jobs and Pods are played.
+    pub workloads: bool,
+    /// Whether controllers act after every request by themselves, or only at
+    /// [`ApiServer::settle`].
+    pub controllers: bool,
+}
+
+impl Default for ApiOptions {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            start: None,
+            workloads: true,
+            controllers: true,
+        }
+    }
+}
+
+impl ApiOptions {
+    /// A seed for what the server invents.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// A clock that stands at this time until it is moved.
+    #[must_use]
+    pub fn start(mut self, start: Timestamp) -> Self {
+        self.start = Some(start);
+        self
+    }
+
+    /// No Deployments, Jobs and Pods are played.
+    #[must_use]
+    pub fn without_workloads(mut self) -> Self {
+        self.workloads = false;
+        self
+    }
+
+    /// No controller acts before [`ApiServer::settle`].
+    #[must_use]
+    pub fn by_hand(mut self) -> Self {
+        self.controllers = false;
+        self
+    }
+}
+
+/// An API server in this process. Clones are the same server.
+#[derive(Clone)]
+pub struct ApiServer {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    world: Mutex<World>,
+    /// Counts what watches may want to look at.
+    changed: watch::Sender<u64>,
+    /// The time, when it stands.
+    standing: Option<Mutex<Timestamp>>,
+    controllers: bool,
+}
+
+impl ApiServer {
+    /// A new server with the namespaces that every cluster has.
+    #[must_use]
+    pub fn new(options: &ApiOptions) -> Self {
+        let now = options.start.unwrap_or_else(Timestamp::now);
+        let world = World::new(options.seed, options.workloads, now);
+        Self {
+            shared: Arc::new(Shared {
+                world: Mutex::new(world),
+                changed: watch::Sender::new(0),
+                standing: options.start.map(Mutex::new),
+                controllers: options.controllers,
+            }),
+        }
+    }
+
+    /// A client of this server, without a socket between.
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.clone(), "default")
+    }
+
+    /// The time of the server.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.shared.now()
+    }
+
+    /// Moves a standing clock and lets the controllers act. Does nothing to a clock that goes by
+    /// itself.
+    pub fn advance(&self, duration: SignedDuration) {
+        if let Some(standing) = &self.shared.standing {
+            *standing.lock().unwrap_or_else(PoisonError::into_inner) += duration;
+        }
+        self.settle();
+    }
+
+    /// Lets the controllers act until they have nothing to do.
+    pub fn settle(&self) {
+        let now = self.now();
+        settle::settle(&mut self.shared.world(), now);
+        self.shared.tell();
+    }
+
+    /// Forgets the past: watches and lists of versions before now get 410.
+    pub fn forget(&self) {
+        self.shared.world().store.forget();
+        self.shared.tell();
+    }
+
+    pub(crate) fn trust(&self, certificate: &str) {
+        certificate.clone_into(&mut self.shared.world().certificate);
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Response<ApiBody>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let Ok(body) = Limited::new(body, BODY_LIMIT).collect().await else {
+            return whole(Failure::body_too_large(BODY_LIMIT).into());
+        };
+        let header = |name: header::HeaderName| {
+            let value = parts
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        let call = Call {
+            path: parts.uri.path().to_owned(),
+            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            accept: header(header::ACCEPT),
+            content_type: header(header::CONTENT_TYPE),
+            user_agent: header(header::USER_AGENT),
+            method: parts.method,
+            body: body.to_bytes(),
+        };
+        match self.shared.handle(&call) {
+            Reply::Whole(answer) => whole(answer),
+            Reply::Stream(watch) => follow(Arc::clone(&self.shared), *watch),
+        }
+    }
+}
+
+impl std::fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiServer").finish_non_exhaustive()
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<ApiBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<ApiBody>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { Ok(server.answer(request).await) })
+    }
+}
+
+impl Shared {
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Timestamp {
+        match &self.standing {
+            Some(standing) => *standing.lock().unwrap_or_else(PoisonError::into_inner),
+            None => Timestamp::now(),
+        }
+    }
+
+    fn tell(&self) {
+        self.changed
+            .send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn handle(&self, call: &Call) -> Reply {
+        let now = self.now();
+        let mut world = self.world();
+        let before = world.store.version();
+        if self.controllers {
+            settle::settle(&mut world, now);
+        }
+        let reply = world.handle(call, now);
+        if self.controllers {
+            settle::settle(&mut world, now);
+        }
+        let changed = world.store.version() != before;
+        drop(world);
+        if changed {
+            self.tell();
+        }
+        reply
+    }
+}
+
+/// The response of a refusal.
+pub(crate) fn refuse(failure: Failure) -> Response<ApiBody> {
+    whole(failure.into())
+}
+
+fn whole(answer: Answer) -> Response<ApiBody> {
+    let mut response = Response::builder()
+        .status(answer.status)
+        .header(header::CACHE_CONTROL, "no-cache, private");
+    if !answer.content_type.is_empty() {
+        response = response.header(header::CONTENT_TYPE, answer.content_type);
+    }
+    for warning in &answer.warnings {
+        response = response.header(header::WARNING, warning_header(warning));
+    }
+    let length = answer.body.len();
+    response
+        .header(header::CONTENT_LENGTH, length)
+        .body(Full::new(answer.body).boxed_unsync())
+        .unwrap_or_default()
+}
+
+/// `299 - "TEXT"`; what may not stand in a header is left out.
+fn warning_header(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .filter(|c| c.is_ascii_graphic() || *c == ' ')
+        .collect();
+    format!(
+        "299 - \"{}\"",
+        text.replace('\\', "\\\\").replace('"', "\\\"")
+    )
+}
+
+/// The response of a watch: a line for each event, for as long as the client reads.
+fn follow(shared: Arc<Shared>, watch: Watch) -> Response<ApiBody> {
+    let changes = shared.changed.subscribe();
+    let lines = stream::unfold(Some((shared, watch, changes)), |state| async move {
+        let (shared, mut watch, mut changes) = state?;
+        loop {
+            changes.mark_unchanged();
+            let now = shared.now();
+            let (sent, due) = {
+                let mut world = shared.world();
+                if shared.controllers {
+                    let before = world.store.version();
+                    settle::settle(&mut world, now);
+                    if world.store.version() != before {
+                        shared.tell();
+                        changes.mark_unchanged();
+                    }
+                }
+                (watch.next(&world, now), world.due())
+            };
+            let chunk = (!sent.bytes.is_empty()).then(|| Bytes::from(sent.bytes));
+            if sent.ended {
+                return chunk.map(|chunk| (chunk, None));
+            }
+            if let Some(chunk) = chunk {
+                return Some((chunk, Some((shared, watch, changes))));
+            }
+            let until = due.map_or(watch.wakes(), |due| due.min(watch.wakes()));
+            let news = changes.changed();
+            if shared.standing.is_some() {
+                news.await.ok()?;
+            } else {
+                let rest = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+                let rest = rest.max(Duration::from_millis(1));
+                if let Ok(news) = tokio::time::timeout(rest, news).await {
+                    news.ok()?;
+                }
+            }
+        }
+    });
+    let body = StreamBody::new(lines.map(|chunk| Ok(Frame::data(chunk))));
+    Response::builder()
+        .status(200)
+        .header(header::CACHE_CONTROL, "no-cache, private")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body.boxed_unsync())
+        .unwrap_or_default()
+}

@@ -1,0 +1,223 @@
+//! The Go types of the built-in kinds: which fields they have, of which types, and how protobuf
+//! numbers them.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Written by `tools/protobuf-fields`.
+static RECORDED: &[u8] = include_bytes!("data/types.json.gz");
+
+/// All types.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Types {
+    kinds: BTreeMap<String, String>,
+    messages: BTreeMap<String, Option<Vec<Field>>>,
+}
+
+/// One field of a message.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Field {
+    #[serde(rename = "n")]
+    pub(crate) number: u32,
+    /// Its name in JSON; empty when its own fields stand in its place.
+    #[serde(rename = "j")]
+    pub(crate) name: String,
+    #[serde(rename = "t")]
+    pub(crate) of: String,
+    /// `r`: repeated, `o`: left out when empty, `i`: inline, `p`: a pointer.
+    #[serde(rename = "f", default)]
+    flags: String,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape<'a> {
+    String,
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    Bytes,
+    Time,
+    MicroTime,
+    Duration,
+    Quantity,
+    IntOrString,
+    Raw,
+    Message(&'a str),
+    /// A list that is a type of its own.
+    List(&'a str),
+    Map(&'a str),
+}
+
+impl<'a> Shape<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        match text {
+            "bool" => Self::Bool,
+            "int32" => Self::Int32,
+            "int64" => Self::Int64,
+            "double" => Self::Double,
+            "bytes" => Self::Bytes,
+            "time" => Self::Time,
+            "microtime" => Self::MicroTime,
+            "duration" => Self::Duration,
+            "quantity" => Self::Quantity,
+            "intorstring" => Self::IntOrString,
+            "raw" => Self::Raw,
+            other => match other.split_once(':') {
+                Some(("m", name)) => Self::Message(name),
+                Some(("l", item)) => Self::List(item),
+                Some(("x", value)) => Self::Map(value),
+                _ => Self::String,
+            },
+        }
+    }
+}
+
+impl Field {
+    pub(crate) fn repeated(&self) -> bool {
+        self.flags.contains('r')
+    }
+
+    pub(crate) fn omitted_when_empty(&self) -> bool {
+        self.flags.contains('o')
+    }
+
+    fn pointer(&self) -> bool {
+        self.flags.contains('p')
+    }
+
+    pub(crate) fn inline(&self) -> bool {
+        self.flags.contains('i')
+    }
+}
+
+impl Types {
+    /// The types of Kubernetes 1.36.
+    pub(crate) fn get() -> &'static Self {
+        static TYPES: OnceLock<Types> = OnceLock::new();
+        TYPES.get_or_init(|| {
+            let mut text = Vec::new();
+            // The data is part of the program; a test reads it, so neither step fails.
+            let read = GzDecoder::new(RECORDED).read_to_end(&mut text);
+            let types = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
+            types.unwrap_or_default()
+        })
+    }
+
+    /// The message of a kind.
+    pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&str> {
+        let key = format!("{api_version} {kind}");
+        self.kinds.get(&key).map(String::as_str)
+    }
+
+    /// The fields of a message.
+    pub(crate) fn fields(&self, message: &str) -> &[Field] {
+        let fields = self.messages.get(message).and_then(Option::as_ref);
+        fields.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The object of a message that nobody has written into, as Go prints it.
+    pub(crate) fn zero(&self, message: &str) -> Map<String, Value> {
+        let mut object = Map::new();
+        for field in self.fields(message) {
+            if field.pointer() || field.omitted_when_empty() {
+                continue;
+            }
+            let value = match Shape::of(&field.of) {
+                Shape::Message(inner) if field.inline() => {
+                    object.extend(self.zero(inner));
+                    continue;
+                }
+                _ if field.repeated() => Value::Null,
+                Shape::Message(inner) => Value::Object(self.zero(inner)),
+                Shape::String | Shape::Quantity => "".into(),
+                Shape::Bool => false.into(),
+                Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => 0.into(),
+                _ => Value::Null,
+            };
+            object.insert(field.name.clone(), value);
+        }
+        object
+    }
+
+    /// Adds what Go prints even when nobody has written it.
+    pub(crate) fn fill(&self, message: &str, value: &mut Value) {
+        let Some(object) = value.as_object_mut() else {
+            return;
+        };
+        for (name, value) in self.zero(message) {
+            object.entry(name).or_insert(value);
+        }
+        for (name, value) in object.iter_mut() {
+            let field = self.field(message, name);
+            if let Some(Shape::Message(inner)) = field.map(|field| Shape::of(&field.of)) {
+                if let Value::Array(items) = value {
+                    for item in items {
+                        self.fill(inner, item);
+                    }
+                } else {
+                    self.fill(inner, value);
+                }
+            }
+        }
+    }
+
+    /// Takes away what Go does not print: nulls, and empty fields that may be left out.
+    pub(crate) fn tidy(&self, message: &str, value: &mut Value) {
+        let Some(object) = value.as_object_mut() else {
+            return;
+        };
+        object.retain(|name, value: &mut Value| {
+            let Some(field) = self.field(message, name) else {
+                return true;
+            };
+            if let Shape::Message(inner) = Shape::of(&field.of) {
+                if let Value::Array(items) = value {
+                    for item in items {
+                        self.tidy(inner, item);
+                    }
+                } else {
+                    self.tidy(inner, value);
+                }
+            }
+            if value.is_null() {
+                // Lists and times without the option stay as null.
+                return !field.pointer() && !field.omitted_when_empty();
+            }
+            !(field.omitted_when_empty() && is_empty(value))
+        });
+    }
+
+    /// The field of this name in JSON, inline ones searched too.
+    pub(crate) fn field(&self, message: &str, name: &str) -> Option<&Field> {
+        let fields = self.fields(message);
+        let own = fields
+            .iter()
+            .find(|field| field.name == name && !field.inline());
+        own.or_else(|| {
+            let mut inline = fields.iter().filter(|field| field.inline());
+            inline.find_map(|field| match Shape::of(&field.of) {
+                Shape::Message(inner) => self.field(inner, name),
+                _ => None,
+            })
+        })
+    }
+}
+
+/// What Go's `omitempty` leaves out.
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}

@@ -1,0 +1,346 @@
+//! Whether an object is valid: metadata for every kind, and the rules of a kind that people meet.
+//!
+//! Kubernetes has some thousand rules; those here are the ones that decide what clients do next
+//! (names, labels, owners, finalizers, selectors, immutable fields). The conformance suite lists
+//! what is compared.
+
+use serde_json::{Map, Value, json};
+
+use super::failure::Cause;
+use super::kind::Kind;
+use super::names;
+use super::object;
+use super::selector::Labels;
+
+/// All annotations together may have this many bytes.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// What is wrong with a new object.
+pub(crate) fn new(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let mut causes = metadata(kind, object);
+    causes.extend(of_kind(kind, object));
+    causes
+}
+
+/// What is wrong with a changed object.
+pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = metadata(kind, new);
+    if object::terminating(old) {
+        let before = object::finalizers(old);
+        let added: Vec<String> = object::finalizers(new)
+            .into_iter()
+            .filter(|one| !before.contains(one))
+            .map(|one| format!("{one:?}"))
+            .collect();
+        // The server looks twice, and tells both times.
+        for _ in added.iter().take(1).chain(added.iter().take(1)) {
+            let why = format!(
+                "no new finalizers can be added if the object is being deleted, found new \
+                 finalizers []string{{{}}}",
+                added.join(", ")
+            );
+            causes.push(Cause::forbidden("metadata.finalizers", &why));
+        }
+    }
+    causes.extend(immutable(kind, old, new));
+    causes.extend(of_kind(kind, new));
+    causes
+}
+
+/// Metadata that the server alone writes and that a client sends otherwise than it is.
+pub(crate) fn frozen(old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let sent = &new["metadata"][field];
+        if !sent.is_null() && *sent != old["metadata"][field] {
+            // The server looks twice, and tells both times.
+            for _ in 0..2 {
+                let at = format!("metadata.{field}");
+                causes.push(Cause::invalid(at, sent, "field is immutable"));
+            }
+        }
+    }
+    causes
+}
+
+fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let meta = &object["metadata"];
+    let mut causes = Vec::new();
+    let check = name_rule(kind);
+    let generate = object::text(meta, "generateName");
+    if !generate.is_empty() {
+        let checked = generate.strip_suffix('-').map_or_else(
+            || generate.to_owned(),
+            |rest| {
+                // A prefix may end in a hyphen; what is generated stands behind it.
+                format!("{rest}a")
+            },
+        );
+        for why in check(&checked) {
+            causes.push(Cause::invalid(
+                "metadata.generateName",
+                &json!(generate),
+                &why,
+            ));
+        }
+    }
+    let name = object::text(meta, "name");
+    if name.is_empty() {
+        let why = "name or generateName is required";
+        causes.push(Cause::required("metadata.name", why));
+    } else {
+        for why in check(name) {
+            causes.push(Cause::invalid("metadata.name", &json!(name), &why));
+        }
+    }
+    let none = Map::new();
+    for (key, value) in meta["labels"].as_object().unwrap_or(&none) {
+        for why in names::qualified_name(key) {
+            causes.push(Cause::invalid("metadata.labels", &json!(key), &why));
+        }
+        if let Some(why) = names::label_value(value.as_str().unwrap_or_default()) {
+            causes.push(Cause::invalid("metadata.labels", value, &why));
+        }
+    }
+    let mut size = 0;
+    for (key, value) in meta["annotations"].as_object().unwrap_or(&none) {
+        for why in names::qualified_name(&key.to_lowercase()) {
+            causes.push(Cause::invalid("metadata.annotations", &json!(key), &why));
+        }
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > ANNOTATIONS_LIMIT {
+        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_LIMIT));
+    }
+    causes.extend(owners(object));
+    for (index, finalizer) in object::list(&meta["finalizers"]).enumerate() {
+        let text = finalizer.as_str().unwrap_or_default();
+        let field = format!("metadata.finalizers[{index}]");
+        let wrong = names::qualified_name(text);
+        let whole = "metadata.finalizers";
+        let standard = ["orphan", "foregroundDeletion", "kubernetes"].contains(&text);
+        for why in &wrong {
+            causes.push(Cause::invalid(whole, finalizer, why));
+        }
+        if wrong.is_empty() && !standard && !text.contains('/') && kind.custom.is_none() {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid(field, finalizer, why));
+        }
+    }
+    causes
+}
+
+fn owners(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut controllers: Vec<&Value> = Vec::new();
+    for owner in object::owners(object) {
+        let field = |name: &str| format!("metadata.ownerReferences.{name}");
+        let version = object::text(owner, "apiVersion");
+        if version.is_empty() {
+            let why = "version must not be empty";
+            causes.push(Cause::invalid(field("apiVersion"), &json!(version), why));
+        }
+        for name in ["kind", "name", "uid"] {
+            if object::text(owner, name).is_empty() {
+                causes.push(Cause::invalid(field(name), &json!(""), "must not be empty"));
+            }
+        }
+        if owner["controller"] == true {
+            controllers.push(owner);
+        }
+    }
+    if let [first, second, ..] = controllers.as_slice() {
+        let why = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for \
+             {} and {}",
+            object::text(first, "name"),
+            object::text(second, "name")
+        );
+        let all = object["metadata"]["ownerReferences"].clone();
+        causes.push(Cause::invalid("metadata.ownerReferences", &all, &why));
+    }
+    causes
+}
+
+/// The rule for names of a kind.
+fn name_rule(kind: &Kind) -> fn(&str) -> Vec<String> {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        _ if kind.custom.is_some() => names::subdomain,
+        ("", "namespaces" | "services") => names::label,
+        ("rbac.authorization.k8s.io", _) => names::path_segment,
+        _ => names::subdomain,
+    }
+}
+
+fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let spec = &object["spec"];
+    let mut causes = Vec::new();
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        _ if kind.custom.is_some() => {}
+        ("", "configmaps") => {
+            for field in ["data", "binaryData"] {
+                keys(&mut causes, object, field);
+            }
+        }
+        ("", "services") => {
+            let ports: Vec<&Value> = object::list(&spec["ports"]).collect();
+            for (index, port) in ports.iter().enumerate() {
+                if ports.len() > 1 && object::text(port, "name").is_empty() {
+                    causes.push(Cause::required(format!("spec.ports[{index}].name"), ""));
+                }
+            }
+        }
+        ("", "secrets") => keys(&mut causes, object, "data"),
+        ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets") => {
+            workload(&mut causes, spec);
+        }
+        ("batch", "jobs") => {
+            containers(&mut causes, &spec["template"]["spec"], "spec.template.spec");
+        }
+        ("", "pods") => containers(&mut causes, spec, "spec"),
+        _ => {}
+    }
+    causes
+}
+
+fn keys(causes: &mut Vec<Cause>, object: &Value, field: &str) {
+    for key in object[field]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key)
+    {
+        for why in names::config_key(key) {
+            causes.push(Cause::invalid(format!("{field}[{key}]"), &json!(key), &why));
+        }
+    }
+}
+
+fn workload(causes: &mut Vec<Cause>, spec: &Value) {
+    if let Some(replicas) = spec["replicas"].as_i64().filter(|replicas| *replicas < 0) {
+        let why = "must be greater than or equal to 0";
+        causes.push(Cause::invalid("spec.replicas", &json!(replicas), why));
+    }
+    let template = &spec["template"];
+    match Labels::of(&spec["selector"]) {
+        None => {
+            causes.push(Cause::required("spec.selector", ""));
+            mismatch(causes, template);
+        }
+        Some(selector) if selector.is_empty() => {
+            let why = "empty selector is invalid for deployment";
+            causes.push(Cause::invalid("spec.selector", &spec["selector"], why));
+        }
+        Some(selector) if !selector.matches(template) => mismatch(causes, template),
+        Some(_) => {}
+    }
+    containers(causes, &template["spec"], "spec.template.spec");
+}
+
+fn mismatch(causes: &mut Vec<Cause>, template: &Value) {
+    causes.push(Cause::invalid(
+        "spec.template.metadata.labels",
+        &template["metadata"]["labels"],
+        "`selector` does not match template `labels`",
+    ));
+}
+
+fn containers(causes: &mut Vec<Cause>, pod: &Value, path: &str) {
+    let all = pod["containers"].as_array();
+    if all.is_none_or(Vec::is_empty) {
+        causes.push(Cause::required(format!("{path}.containers"), ""));
+        return;
+    }
+    let mut seen = Vec::new();
+    for (index, container) in all.into_iter().flatten().enumerate() {
+        let at = format!("{path}.containers[{index}]");
+        let name = object::text(container, "name");
+        if name.is_empty() {
+            causes.push(Cause::required(format!("{at}.name"), ""));
+        } else {
+            for why in names::label(name) {
+                causes.push(Cause::invalid(format!("{at}.name"), &json!(name), &why));
+            }
+            if seen.contains(&name) {
+                causes.push(Cause::duplicate(format!("{at}.name"), name));
+            }
+            seen.push(name);
+        }
+        if object::text(container, "image").is_empty() && path != "spec" {
+            causes.push(Cause::required(format!("{at}.image"), ""));
+        }
+    }
+}
+
+/// Fields that may not change.
+fn immutable(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut fixed = |field: &str, pointer: &str| {
+        let none = Value::Null;
+        let before = old.pointer(pointer).unwrap_or(&none);
+        let after = new.pointer(pointer).unwrap_or(&none);
+        if before != after {
+            causes.push(Cause::invalid(field, after, "field is immutable"));
+        }
+    };
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        _ if kind.custom.is_some() => {}
+        ("apps", "deployments" | "replicasets" | "daemonsets") => {
+            fixed("spec.selector", "/spec/selector");
+        }
+        ("batch", "jobs") => {
+            fixed("spec.selector", "/spec/selector");
+            fixed("spec.template", "/spec/template");
+            fixed("spec.completionMode", "/spec/completionMode");
+        }
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings")
+            if old["roleRef"] != new["roleRef"] =>
+        {
+            let why = "cannot change roleRef";
+            // As the server prints its own type.
+            let role = &new["roleRef"];
+            let shown = json!({
+                "APIGroup": role["apiGroup"], "Kind": role["kind"], "Name": role["name"],
+            });
+            causes.push(Cause::invalid("roleRef", &shown, why));
+        }
+        ("", "secrets") if old["type"] != new["type"] => fixed("type", "/type"),
+        ("apps", "statefulsets") => {
+            let changeable = [
+                "minReadySeconds",
+                "ordinals",
+                "persistentVolumeClaimRetentionPolicy",
+                "replicas",
+                "revisionHistoryLimit",
+                "template",
+                "updateStrategy",
+            ];
+            let rest = |object: &Value| {
+                let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
+                spec.retain(|field, _| !changeable.contains(&field.as_str()));
+                spec
+            };
+            if rest(old) != rest(new) {
+                causes.push(Cause::forbidden(
+                    "spec",
+                    "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
+                     'template', 'updateStrategy', 'revisionHistoryLimit', \
+                     'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+                ));
+            }
+        }
+        _ => {}
+    }
+    if kind.group.is_empty()
+        && matches!(kind.plural.as_str(), "configmaps" | "secrets")
+        && old["immutable"] == true
+    {
+        for field in ["immutable", "data", "binaryData"] {
+            if old[field] != new[field] {
+                let why = "field is immutable when `immutable` is set";
+                causes.push(Cause::forbidden(field, why));
+            }
+        }
+    }
+    causes
+}

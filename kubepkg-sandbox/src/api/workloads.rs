@@ -1,0 +1,229 @@
+//! Workloads by rules: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, claims and Pods,
+//! on the time of the world.
+//!
+//! Pods have the fates of [`crate::fate`], as on the real control plane with its pretend node: the
+//! same annotations decide. Controllers do what those of Kubernetes do as far as clients see it:
+//! who owns what, how many there are, and what the status says.
+
+mod daemons;
+mod deployments;
+mod jobs;
+mod pods;
+mod replicas;
+mod stateful;
+mod volumes;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::object;
+use super::store::{Event, Key};
+use super::world::World;
+use super::write::Writer;
+
+pub(crate) use pods::Kubelet;
+
+/// The name that controllers write under.
+const MANAGER: &str = "kube-controller-manager";
+
+/// Does the next thing with an object.
+type Controller = fn(&mut World, &Arc<Value>, Timestamp);
+
+/// What a controller looks at: a table and the controller itself.
+const CONTROLLERS: [(&str, Controller); 7] = [
+    ("deployments.apps", deployments::settle),
+    ("replicasets.apps", replicas::settle),
+    ("statefulsets.apps", stateful::settle),
+    ("daemonsets.apps", daemons::settle),
+    ("jobs.batch", jobs::settle),
+    ("persistentvolumeclaims", volumes::settle),
+    ("pods", pods::settle),
+];
+
+/// Takes one step with everything that the news concern, and with pods whose time has come.
+pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
+    if !world.plays {
+        return;
+    }
+    let mut concerned: BTreeSet<(Arc<str>, Key)> = BTreeSet::new();
+    for event in news {
+        let table = &event.table;
+        concerned.insert((Arc::clone(table), event.key.clone()));
+        for seen in [Some(&event.object), event.before.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            for owner in object::owners(seen) {
+                if let Some((table, key, _)) = world.store.by_uid(object::text(owner, "uid")) {
+                    concerned.insert((Arc::clone(table), key.clone()));
+                }
+            }
+        }
+    }
+    let due = world.alarms.extract_if(.., |_, at| *at <= now);
+    concerned.extend(due.map(|(place, _)| place));
+    for (table, controller) in CONTROLLERS {
+        for (_, key) in concerned.iter().filter(|(name, _)| &**name == table) {
+            let found = world.store.get(table, &key.0, &key.1).map(Arc::clone);
+            if let Some(found) = found {
+                controller(world, &found, now);
+            }
+        }
+    }
+}
+
+/// The objects of a table that an object controls, those that are going left out.
+fn controlled(world: &World, owner: &Value, table: &str) -> Vec<Arc<Value>> {
+    let uid = object::uid(owner);
+    let mut all: Vec<Arc<Value>> = world
+        .store
+        .dependents(uid)
+        .into_iter()
+        .filter_map(|dependent| {
+            let (found, _, value) = world.store.by_uid(&dependent)?;
+            let mine = &**found == table
+                && object::controller(value).is_some_and(|owner| owner["uid"] == uid);
+            mine.then(|| Arc::clone(value))
+        })
+        .collect();
+    all.sort_by(|a, b| object::name(a).cmp(object::name(b)));
+    all
+}
+
+/// An owner reference that controls.
+fn reference(api_version: &str, kind: &str, owner: &Value) -> Value {
+    json!([{
+        "apiVersion": api_version, "kind": kind, "name": object::name(owner),
+        "uid": object::uid(owner), "controller": true, "blockOwnerDeletion": true,
+    }])
+}
+
+/// A pod of a template.
+fn pod_of(template: &Value, name: &Value, owners: Value) -> Value {
+    let mut metadata = json!({});
+    for field in ["labels", "annotations", "finalizers"] {
+        if let Some(value) = template["metadata"].get(field) {
+            metadata[field] = value.clone();
+        }
+    }
+    if let Some(fields) = name.as_object() {
+        for (field, value) in fields {
+            metadata[field] = value.clone();
+        }
+    }
+    metadata["ownerReferences"] = owners;
+    json!({"metadata": metadata, "spec": template["spec"]})
+}
+
+/// Creates an object; `false` when it is refused.
+fn create(world: &mut World, table: &str, namespace: &str, object: Value, now: Timestamp) -> bool {
+    let Some(kind) = world.registry.of_table(table).map(Arc::clone) else {
+        return false;
+    };
+    let mut writer = Writer::internal(MANAGER, "", now);
+    match world.commit_new(&kind, namespace, object, &mut writer) {
+        Ok(_) => true,
+        Err(failure) => {
+            tracing::debug!(%failure, table, "a controller was refused");
+            false
+        }
+    }
+}
+
+/// Writes an object or, with `status`, its status.
+fn write(
+    world: &mut World,
+    table: &str,
+    old: &Arc<Value>,
+    new: Value,
+    subresource: &str,
+    now: Timestamp,
+) {
+    let Some(kind) = world.registry.of_table(table).map(Arc::clone) else {
+        return;
+    };
+    // Somebody may have been faster within the same round: then the next one looks again.
+    let mut writer = Writer::internal(MANAGER, subresource, now);
+    let current = world
+        .store
+        .get(table, object::namespace(old), object::name(old));
+    let Some(current) = current.map(Arc::clone) else {
+        return;
+    };
+    if object::meta(&current, "resourceVersion") != object::meta(old, "resourceVersion") {
+        return;
+    }
+    if let Err(failure) = world.commit_change(&kind, &current, new, &mut writer) {
+        tracing::debug!(%failure, table, "a controller was refused");
+    }
+}
+
+/// Writes a status when it is another one.
+fn write_status(world: &mut World, table: &str, old: &Arc<Value>, status: Value, now: Timestamp) {
+    if old["status"] == status {
+        return;
+    }
+    let mut new = Value::clone(old);
+    new["status"] = status;
+    write(world, table, old, new, "status", now);
+}
+
+/// Deletes an object with the default policy.
+fn delete(world: &mut World, table: &str, object: &Arc<Value>, now: Timestamp) {
+    if object::terminating(object) {
+        return;
+    }
+    if let Some(kind) = world.registry.of_table(table).map(Arc::clone) {
+        let options = super::delete::Options::default();
+        world.begin_delete(&kind, object, &options, now);
+    }
+}
+
+/// Whether a pod is ready.
+fn is_ready(pod: &Value) -> bool {
+    super::crds::condition(pod, "Ready") == Some(true)
+}
+
+/// A number, zero when it is not there.
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or(0)
+}
+
+/// A short hash of a template, in the letters of Kubernetes' `SafeEncodeString`. Its value is not
+/// that of Kubernetes, whose hash follows Go's memory.
+fn hash(template: &Value) -> String {
+    use sha2::{Digest as _, Sha256};
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let digest = Sha256::digest(template.to_string());
+    let letters = digest.iter().take(10);
+    letters
+        .map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]))
+        .collect()
+}
+
+/// A condition; its time stays while its status does.
+fn condition(
+    old: &Value,
+    kind: &str,
+    (status, reason, message): (bool, &str, &str),
+    now: Timestamp,
+) -> Value {
+    let status = if status { "True" } else { "False" };
+    let before = object::list(&old["status"]["conditions"]).find(|one| one["type"] == kind);
+    let time = object::time(now);
+    let transition = before
+        .filter(|one| one["status"] == status)
+        .map_or(json!(time), |one| one["lastTransitionTime"].clone());
+    let update = before
+        .filter(|one| {
+            one["status"] == status && one["reason"] == reason && one["message"] == message
+        })
+        .map_or(json!(time), |one| one["lastUpdateTime"].clone());
+    json!({
+        "type": kind, "status": status, "reason": reason, "message": message,
+        "lastUpdateTime": update, "lastTransitionTime": transition,
+    })
+}

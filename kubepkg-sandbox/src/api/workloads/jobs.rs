@@ -1,0 +1,136 @@
+//! Jobs: pods until enough have succeeded or too many failed.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{controlled, create, delete, number, pod_of, reference, write_status};
+use crate::api::object;
+use crate::api::world::World;
+
+const TABLE: &str = "jobs.batch";
+
+#[expect(clippy::too_many_lines, reason = "one decision after the other")]
+pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
+    if object::terminating(job) {
+        return;
+    }
+    let finished = |name: &str| crate::api::crds::condition(job, name) == Some(true);
+    if finished("Complete") || finished("Failed") {
+        expire(world, job, now);
+        return;
+    }
+    let spec = &job["spec"];
+    let pods = controlled(world, job, "pods");
+    let phase = |pod: &Value, wanted: &str| pod["status"]["phase"] == wanted;
+    let succeeded = pods.iter().filter(|pod| phase(pod, "Succeeded")).count();
+    let failed = pods.iter().filter(|pod| phase(pod, "Failed")).count();
+    let active: Vec<&Arc<Value>> = pods
+        .iter()
+        .filter(|pod| {
+            !phase(pod, "Succeeded") && !phase(pod, "Failed") && !object::terminating(pod)
+        })
+        .collect();
+    let completions = spec["completions"].as_i64().unwrap_or(1);
+    let parallelism = number(&spec["parallelism"]);
+    let done = i64::try_from(succeeded).unwrap_or(0);
+    let broken = i64::try_from(failed).unwrap_or(0);
+    let mut running = i64::try_from(active.len()).unwrap_or(0);
+
+    let started = job["status"]["startTime"].clone();
+    let started_at = object::parse_time(&started);
+    let deadline = spec["activeDeadlineSeconds"]
+        .as_i64()
+        .zip(started_at)
+        .map(|(limit, since)| since + SignedDuration::from_secs(limit.clamp(0, 1 << 32)));
+    let suspended = spec["suspend"] == true;
+    let end = if done >= completions {
+        Some((
+            "Complete",
+            "CompletionsReached",
+            "Reached expected number of succeeded pods",
+        ))
+    } else if broken > number(&spec["backoffLimit"]) {
+        let message = "Job has reached the specified backoff limit";
+        Some(("Failed", "BackoffLimitExceeded", message))
+    } else if deadline.is_some_and(|at| at <= now) {
+        let message = "Job was active longer than specified deadline";
+        Some(("Failed", "DeadlineExceeded", message))
+    } else {
+        None
+    };
+    if end.is_some() || suspended {
+        for pod in &active {
+            delete(world, "pods", pod, now);
+        }
+        running = 0;
+    } else {
+        let wanted = parallelism.min(completions - done);
+        while running < wanted {
+            let name = json!({"generateName": format!("{}-", object::name(job))});
+            let owners = reference("batch/v1", "Job", job);
+            let pod = pod_of(&spec["template"], &name, owners);
+            if !create(world, "pods", object::namespace(job), pod, now) {
+                break;
+            }
+            running += 1;
+        }
+    }
+    let time = object::time(now);
+    let mut status = json!({"terminating": 0, "uncountedTerminatedPods": {}});
+    if !suspended {
+        status["startTime"] = if started.is_null() {
+            json!(time)
+        } else {
+            started
+        };
+    }
+    let ready = active.iter().filter(|pod| super::is_ready(pod)).count();
+    status["ready"] = if end.is_some() {
+        json!(0)
+    } else {
+        json!(ready)
+    };
+    for (field, count) in [("active", running), ("succeeded", done), ("failed", broken)] {
+        if count > 0 {
+            status[field] = count.into();
+        }
+    }
+    if let Some((kind, reason, message)) = end {
+        let first = match kind {
+            "Complete" => "SuccessCriteriaMet",
+            _ => "FailureTarget",
+        };
+        let condition = |kind: &str| {
+            json!({
+                "type": kind, "status": "True", "reason": reason, "message": message,
+                "lastProbeTime": time, "lastTransitionTime": time,
+            })
+        };
+        status["conditions"] = json!([condition(first), condition(kind)]);
+        if kind == "Complete" {
+            status["completionTime"] = json!(time);
+        }
+    } else if let Some(at) = deadline {
+        world.wake(TABLE, job, at);
+    }
+    write_status(world, TABLE, job, status, now);
+}
+
+/// A finished Job goes when its time to live has passed.
+fn expire(world: &mut World, job: &Arc<Value>, now: Timestamp) {
+    let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else {
+        return;
+    };
+    let finished = object::list(&job["status"]["conditions"])
+        .filter_map(|one| object::parse_time(&one["lastTransitionTime"]))
+        .max();
+    let Some(finished) = finished else { return };
+    let at = finished + SignedDuration::from_secs(seconds.clamp(0, 1 << 32));
+    if at <= now {
+        delete(world, TABLE, job, now);
+    } else {
+        world.wake(TABLE, job, at);
+    }
+}

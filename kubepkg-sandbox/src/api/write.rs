@@ -1,0 +1,433 @@
+//! Creating and replacing objects.
+//!
+//! Every write, whichever verb it came by, ends in [`World::commit_new`] or
+//! [`World::commit_change`]: there the object is defaulted, validated, given what the server
+//! decides, and stored.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::convert;
+use super::decode;
+use super::defaults;
+use super::encode::{self, Form};
+use super::failure::{Cause, Failure, details};
+use super::kind::Kind;
+use super::managed;
+use super::object;
+use super::prepare;
+use super::request::{Call, Place};
+use super::validate;
+use super::world::{Answer, OBJECT_LIMIT, World};
+
+/// The parts of a request that every write needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    pub(crate) manager: String,
+    pub(crate) dry_run: bool,
+    pub(crate) validation: FieldValidation,
+    pub(crate) subresource: String,
+    pub(crate) now: Timestamp,
+    /// What the client is to be told.
+    pub(crate) warnings: Vec<String>,
+    /// Managed fields that server-side apply has already worked out, or none at all.
+    pub(crate) managed: Option<Value>,
+}
+
+/// What becomes of fields that no schema knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+impl Writer {
+    /// Reads the options of a request; `options` names them in a refusal.
+    pub(crate) fn of(
+        call: &Call,
+        options: &str,
+        subresource: &str,
+        now: Timestamp,
+    ) -> Result<Self, Failure> {
+        let dry: Vec<&str> = call.query.all("dryRun").collect();
+        if dry.iter().any(|value| *value != "All") {
+            let shown = json!(dry).to_string();
+            let cause = Cause::unsupported("dryRun", &shown, &["All"]);
+            return Err(Failure::invalid_options(options, cause));
+        }
+        let manager = call.query.get("fieldManager");
+        if manager.len() > 128 {
+            let cause = Cause::too_long("fieldManager", 128);
+            return Err(Failure::invalid_options(options, cause));
+        }
+        let validation = match call.query.get("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let shown = format!("\"{other}\"");
+                let known = ["", "Ignore", "Strict", "Warn"];
+                let cause = Cause::unsupported("fieldValidation", &shown, &known);
+                return Err(Failure::invalid_options(options, cause));
+            }
+        };
+        Ok(Self {
+            manager: call.manager(),
+            dry_run: call.is_dry_run(),
+            validation,
+            subresource: subresource.to_owned(),
+            now,
+            warnings: Vec::new(),
+            managed: None,
+        })
+    }
+
+    /// A part of the server itself.
+    pub(crate) fn internal(manager: &str, subresource: &str, now: Timestamp) -> Self {
+        Self {
+            manager: manager.to_owned(),
+            dry_run: false,
+            validation: FieldValidation::Ignore,
+            subresource: subresource.to_owned(),
+            now,
+            warnings: Vec::new(),
+            managed: None,
+        }
+    }
+}
+
+impl World {
+    /// `POST` to a collection.
+    pub(crate) fn create(
+        &mut self,
+        call: &Call,
+        kind: &Arc<Kind>,
+        namespace: &str,
+        now: Timestamp,
+    ) -> Result<Answer, Failure> {
+        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let mut writer = Writer::of(call, "CreateOptions", "", now)?;
+        let object = decode::object(kind, call, &mut writer)?;
+        place_in_namespace(kind, namespace, &object)?;
+        let object = convert::stored(kind, object);
+        let stored = self.commit_new(kind, namespace, object, &mut writer)?;
+        Ok(Answer {
+            warnings: writer.warnings,
+            ..Answer::bytes(201, encode::one(kind, &stored, form, now))
+        })
+    }
+
+    /// Creates an object.
+    pub(crate) fn commit_new(
+        &mut self,
+        kind: &Arc<Kind>,
+        namespace: &str,
+        mut object: Value,
+        writer: &mut Writer,
+    ) -> Result<Arc<Value>, Failure> {
+        if !object::meta(&object, "resourceVersion").is_empty() {
+            return Err(Failure::plain(
+                500,
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        let prefix = object::meta(&object, "generateName").to_owned();
+        let generated = object::name(&object).is_empty() && !prefix.is_empty();
+        if generated {
+            // As long as Kubernetes allows: 63 less five generated characters.
+            let kept: String = prefix.chars().take(58).collect();
+            let name = format!("{kept}{}", self.ids.suffix(5));
+            object::set(&mut object, "name", name);
+        }
+        if kind.namespaced {
+            object::set(&mut object, "namespace", namespace);
+        } else {
+            object::unset(&mut object, "namespace");
+        }
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            object::unset(&mut object, field);
+        }
+        object::set(&mut object, "creationTimestamp", object::time(writer.now));
+        object::set(&mut object, "uid", self.ids.uid());
+        let sent_fields = prepare::take_managed_fields(&mut object);
+
+        self.check_namespace(kind, namespace, object::name(&object))?;
+        if kind.has_generation() {
+            object::set(&mut object, "generation", 1);
+        } else {
+            object::unset(&mut object, "generation");
+        }
+        defaults::apply(kind, &mut object);
+        let fields = match writer.managed.take() {
+            Some(fields) => fields,
+            None => managed::updated(
+                &self.registry,
+                kind,
+                None,
+                &object,
+                sent_fields.as_ref(),
+                writer,
+            ),
+        };
+        prepare::create(kind, &mut object);
+        let causes = validate::new(kind, &object);
+        if !causes.is_empty() {
+            return Err(Failure::invalid(
+                &kind.group,
+                &kind.kind,
+                object::name(&object),
+                &causes,
+            ));
+        }
+        defaults::server(self, kind, &mut object)?;
+        let name = object::name(&object).to_owned();
+        if self.store.get(&kind.stored_in, namespace, &name).is_some() {
+            return Err(Failure::already_exists(kind, &name));
+        }
+        managed::put(&mut object, fields);
+        check_size(&object)?;
+        if writer.dry_run {
+            return Ok(Arc::new(object));
+        }
+        let stored = self.store.put(&kind.stored_in, object);
+        self.after_write(kind);
+        Ok(stored)
+    }
+
+    /// `PUT`.
+    pub(crate) fn update(
+        &mut self,
+        call: &Call,
+        kind: &Arc<Kind>,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<Answer, Failure> {
+        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let mut writer = Writer::of(call, "UpdateOptions", &place.subresource, now)?;
+        let object = decode::object(kind, call, &mut writer)?;
+        match object::name(&object) {
+            "" => {
+                return Err(Failure::bad_request(format!(
+                    "the name of the object ({} based on URL) was undeterminable: name must be \
+                     provided",
+                    place.name
+                )));
+            }
+            name if name != place.name => {
+                return Err(Failure::bad_request(format!(
+                    "the name of the object ({name}) does not match the name on the URL ({})",
+                    place.name
+                )));
+            }
+            _ => {}
+        }
+        place_in_namespace(kind, &place.namespace, &object)?;
+        let old = self.read(kind, place)?;
+        check_version_given(kind, &object)?;
+        let object = convert::stored(kind, object);
+        let stored = self.commit_change(kind, &old, object, &mut writer)?;
+        Ok(Answer {
+            warnings: writer.warnings,
+            ..Answer::bytes(200, encode::one(kind, &stored, form, now))
+        })
+    }
+
+    /// Changes an object, if it is still the one that the writer has seen.
+    pub(crate) fn commit_change(
+        &mut self,
+        kind: &Arc<Kind>,
+        old: &Arc<Value>,
+        mut new: Value,
+        writer: &mut Writer,
+    ) -> Result<Arc<Value>, Failure> {
+        let name = object::name(old).to_owned();
+        check_identity(kind, old, &new)?;
+        let frozen = validate::frozen(old, &new);
+        if !frozen.is_empty() {
+            return Err(Failure::invalid(&kind.group, &kind.kind, &name, &frozen));
+        }
+        let sent_fields = prepare::take_managed_fields(&mut new);
+        for field in [
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "resourceVersion",
+            "name",
+            "namespace",
+        ] {
+            match old["metadata"].get(field) {
+                Some(value) => object::set(&mut new, field, value.clone()),
+                None => object::unset(&mut new, field),
+            }
+        }
+        object::unset(&mut new, "selfLink");
+        defaults::apply(kind, &mut new);
+        let fields = match writer.managed.take() {
+            Some(fields) => fields,
+            None => managed::updated(
+                &self.registry,
+                kind,
+                Some(old),
+                &new,
+                sent_fields.as_ref(),
+                writer,
+            ),
+        };
+        prepare::update(kind, old, &mut new, &writer.subresource);
+        defaults::carried(kind, old, &mut new);
+        if kind.has_generation() && prepare::spec_changed(kind, old, &new) {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
+            object::set(&mut new, "generation", generation + 1);
+        }
+        let causes = validate::changed(kind, old, &new);
+        if !causes.is_empty() {
+            return Err(Failure::invalid(&kind.group, &kind.kind, &name, &causes));
+        }
+        managed::put(&mut new, fields);
+        check_size(&new)?;
+        let gone = object::terminating(&new)
+            && object::finalizers(&new).is_empty()
+            && prepare::may_go(kind, &new);
+        if writer.dry_run {
+            return Ok(Arc::new(new));
+        }
+        if gone {
+            let key = object::key(old);
+            self.store.remove(&kind.stored_in, &key);
+            self.after_write(kind);
+            return Ok(Arc::new(new));
+        }
+        if managed::equal_but_for_times(old, &new) {
+            return Ok(Arc::clone(old));
+        }
+        let stored = self.store.put(&kind.stored_in, new);
+        self.after_write(kind);
+        Ok(stored)
+    }
+
+    /// What must be known at once after a write.
+    pub(crate) fn after_write(&mut self, kind: &Kind) {
+        if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            super::crds::serve(self);
+        }
+    }
+
+    /// Nothing is created in a namespace that is not there, or that is going.
+    fn check_namespace(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Failure> {
+        if !kind.namespaced {
+            return Ok(());
+        }
+        let Some(found) = self.store.get("namespaces", "", namespace) else {
+            return Err(Failure {
+                reason: Some("NotFound"),
+                details: Some(details("", "namespaces", namespace)),
+                ..Failure::plain(404, format!("namespaces \"{namespace}\" not found"))
+            });
+        };
+        if object::terminating(found) {
+            let why = format!(
+                "unable to create new content in namespace {namespace} because it is being \
+                 terminated"
+            );
+            let mut failure = Failure::forbidden(kind, name, &why);
+            if let Some(details) = &mut failure.details {
+                details["causes"] = json!([{
+                    "reason": "NamespaceTerminating",
+                    "message": format!("namespace {namespace} is being terminated"),
+                    "field": "metadata.namespace",
+                }]);
+            }
+            return Err(failure);
+        }
+        Ok(())
+    }
+}
+
+/// The namespace of an object and of the path must be one.
+pub(crate) fn place_in_namespace(
+    kind: &Kind,
+    namespace: &str,
+    object: &Value,
+) -> Result<(), Failure> {
+    let named = object::namespace(object);
+    if kind.namespaced && !named.is_empty() && named != namespace {
+        return Err(Failure::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}
+
+/// The version and the UID that a writer names must be those that are stored.
+fn check_identity(kind: &Kind, old: &Value, new: &Value) -> Result<(), Failure> {
+    let name = object::name(old);
+    let uid = object::uid(new);
+    if !uid.is_empty() && uid != object::uid(old) {
+        let key = if kind.namespaced {
+            format!("{}/{name}", object::namespace(old))
+        } else {
+            name.to_owned()
+        };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{key}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object \
+             meta: {}",
+            kind.plural,
+            object::uid(old)
+        );
+        return Err(Failure::conflict(kind, name, &why));
+    }
+    let version = object::meta(new, "resourceVersion");
+    if version.is_empty() {
+        return Ok(());
+    }
+    if version.parse::<u64>().is_err() {
+        return Err(Failure::plain(
+            500,
+            format!("strconv.ParseUint: parsing \"{version}\": invalid syntax"),
+        ));
+    }
+    if version != object::meta(old, "resourceVersion") {
+        return Err(Failure::conflict(
+            kind,
+            name,
+            "the object has been modified; please apply your changes to the latest version and \
+             try again",
+        ));
+    }
+    Ok(())
+}
+
+/// Custom resources and some others are never replaced without a version.
+fn check_version_given(kind: &Kind, object: &Value) -> Result<(), Failure> {
+    let conditional = kind.custom.is_some()
+        || matches!(
+            kind.group.as_str(),
+            "apiextensions.k8s.io" | "coordination.k8s.io" | "discovery.k8s.io"
+        );
+    if !conditional || !object::meta(object, "resourceVersion").is_empty() {
+        return Ok(());
+    }
+    let why = "must be specified for an update";
+    let cause = Cause::invalid("metadata.resourceVersion", &json!(0), why);
+    let name = object::name(object);
+    Err(Failure::invalid(&kind.group, &kind.plural, name, &[cause]))
+}
+
+fn check_size(object: &Value) -> Result<(), Failure> {
+    // Only what comes near the limit is measured.
+    let size = serde_json::to_vec(object).map(|bytes| bytes.len());
+    if size.unwrap_or(usize::MAX) > OBJECT_LIMIT {
+        return Err(Failure::plain(500, "etcdserver: request is too large"));
+    }
+    Ok(())
+}

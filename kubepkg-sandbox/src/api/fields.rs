@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use super::decode;
 use super::kind::Kind;
-use super::types::{Field, Shape, Types};
+use super::structs::{Field, Shape, Types};
 
 /// Reads JSON and says which fields are there more than once; the last one counts.
 pub(crate) fn parse(body: &[u8]) -> Result<(Value, Vec<String>), String> {

@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::kind::Kind;
 use super::object;
 use super::registry::Registry;
-use super::types::Types;
+use super::structs::Types;
 use super::write::Writer;
 
 /// The type of a kind, for merging.

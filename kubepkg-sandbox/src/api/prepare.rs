@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
 use super::object;
-use super::types::Types;
+use super::structs::Types;
 
 /// Takes the managed fields that a client sent out of the object.
 pub(crate) fn take_managed_fields(object: &mut Value) -> Option<Value> {

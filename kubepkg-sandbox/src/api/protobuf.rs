@@ -8,7 +8,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::types::{Field, Shape, Types, is_empty};
+use super::structs::{Field, Shape, Types, is_empty};
 
 /// Messages within messages.
 const DEPTH_LIMIT: usize = 64;

@@ -27,8 +27,8 @@ pub(crate) type Label = usize;
 /// One instruction.
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// Writes text.
-    Text(GoString),
+    /// Writes text; the node is the text's.
+    Text(GoString, NodeId),
     /// Pops a value and writes it; the node is the action.
     Print(NodeId),
     Pop,

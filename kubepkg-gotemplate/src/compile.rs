@@ -142,7 +142,7 @@ impl Compiler<'_> {
 
     fn stmt(&mut self, id: NodeId) {
         match self.source.kind(id) {
-            NodeKind::Text(text) if !text.is_empty() => self.emit(Op::Text(text.clone())),
+            NodeKind::Text(text) if !text.is_empty() => self.emit(Op::Text(text.clone(), id)),
             NodeKind::List(nodes) => self.work.extend(nodes.iter().map(|n| Task::Stmt(*n))),
             NodeKind::Action(pipe) => {
                 self.work.push(Task::Pipe(*pipe));

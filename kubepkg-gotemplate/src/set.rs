@@ -144,6 +144,19 @@ impl Session<'_> {
         exec::execute(&mut self.context, name, data)
     }
 
+    /// As [`Session::execute`]; beside the output, for each of its lines the line of the template, from 1, that it
+    /// comes from. What a definition in another text wrote comes from the line that asked for it.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub fn execute_with_lines(
+        &mut self,
+        name: &str,
+        data: &Value,
+    ) -> Result<(Vec<u8>, Vec<usize>), ExecError> {
+        exec::execute_with_lines(&mut self.context, name, data)
+    }
+
     /// Starts a new budget for what follows.
     pub fn renew_budget(&mut self, budget: Budget) {
         self.context.meter = Meter::new(budget);

@@ -67,9 +67,10 @@ pub use manifest::{
 };
 pub use name::{NameError, validate_object_name, validate_release_name};
 pub use render::{
-    Lookup, LookupError, NoLookup, NoSuchTemplate, ReleaseFacts, RenderError, RenderLimits,
-    RenderOptions, Rendered, RenderedObject, TemplateOutput, TextOptions, check_installable,
-    render, render_templates,
+    Lookup, LookupError, NoLookup, NoSuchTemplate, POST_RENDER_ANNOTATION, PostRender,
+    PostRenderError, PostRenderStrategy, PostRenderer, ReleaseFacts, RenderError, RenderLimits,
+    RenderOptions, Rendered, RenderedObject, TemplateOutput, TemplatePlace, TextOptions,
+    check_installable, render, render_errors, render_templates,
 };
 pub use schema::{validate_against_schema, validate_values};
 pub use show::{JsonPath, JsonPathError, ShowPart, show, show_values_at};

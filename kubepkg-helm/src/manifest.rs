@@ -228,6 +228,8 @@ pub struct DocumentError {
 pub struct Sorted {
     /// Hooks.
     pub hooks: Vec<Hook>,
+    /// On which line of the rendered template each of the hooks begins, from 1.
+    pub hook_lines: Vec<usize>,
     /// Resources.
     pub manifests: Vec<Manifest>,
 }
@@ -281,6 +283,7 @@ pub fn sort_manifests<'a>(
     order: KindOrder,
 ) -> Result<Sorted, DocumentError> {
     let mut sorted = Sorted::default();
+    let mut hooks: Vec<(Hook, usize)> = Vec::new();
     for (path, text) in files {
         if base(path).starts_with('_') || is_blank(text) {
             continue;
@@ -296,7 +299,10 @@ pub fn sort_manifests<'a>(
             let head = Head::read(&value, document.text).map_err(failed)?;
             let content = document.text.to_owned();
             match head.annotation(HOOK_ANNOTATION) {
-                Some(events) => sorted.hooks.extend(hook(&head, events, path, content)),
+                Some(events) => {
+                    let hook = hook(&head, events, path, content);
+                    hooks.extend(hook.map(|hook| (hook, line)));
+                }
                 None => sorted.manifests.push(Manifest {
                     path: path.to_owned(),
                     line,
@@ -307,13 +313,34 @@ pub fn sort_manifests<'a>(
             }
         }
     }
-    sorted
-        .hooks
-        .sort_by(|one, two| order.rank(&one.kind).cmp(&order.rank(&two.kind)));
+    hooks.sort_by(|(one, _), (two, _)| order.rank(&one.kind).cmp(&order.rank(&two.kind)));
+    (sorted.hooks, sorted.hook_lines) = hooks.into_iter().unzip();
     sorted
         .manifests
         .sort_by(|one, two| order.rank(&one.head.kind).cmp(&order.rank(&two.head.kind)));
     Ok(sorted)
+}
+
+/// The documents of a file that can't be read.
+pub(crate) fn document_errors<'a>(
+    path: &'a str,
+    text: &'a str,
+) -> impl Iterator<Item = DocumentError> + 'a {
+    let skipped = base(path).starts_with('_') || is_blank(text);
+    let documents = if skipped {
+        Vec::new()
+    } else {
+        split_manifests(text)
+    };
+    documents.into_iter().filter_map(move |document| {
+        let read = load(document.text.as_bytes());
+        let read = read.and_then(|value| Head::read(&value, document.text));
+        read.err().map(|message| DocumentError {
+            path: path.to_owned(),
+            line: document.line,
+            message,
+        })
+    })
 }
 
 /// The hook, or `None` when one of its events is unknown.

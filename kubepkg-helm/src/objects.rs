@@ -2,6 +2,7 @@
 //! split it, every document is read, lists are opened, and what has no kind or name is refused.
 //! Source of the rules: `k8s.io/apimachinery` `util/yaml` and `k8s.io/cli-runtime` `resource`.
 
+use crate::render::{Rendered, TemplatePlace};
 use serde_json::Value;
 
 /// Why a manifest can't be turned into objects.
@@ -58,6 +59,8 @@ pub(crate) struct ManifestObject {
     /// As it is written; empty when it is not.
     pub(crate) namespace: String,
     pub(crate) value: Value,
+    /// The template that it comes from, as far as the manifest tells; the line once a rendering told.
+    pub(crate) place: TemplatePlace,
 }
 
 impl ManifestObject {
@@ -91,9 +94,56 @@ pub(crate) fn objects_of(manifest: &str) -> Result<Vec<ManifestObject>, Manifest
                 number,
                 reason: error.to_string(),
             })?;
+        let from = objects.len();
         add(value, number, &mut objects)?;
+        if let Some(template) = source_of(&document) {
+            for object in objects.iter_mut().skip(from) {
+                template.clone_into(&mut object.place.template);
+            }
+        }
     }
     Ok(objects)
+}
+
+/// The template that the first line of a document of a release's manifest names.
+fn source_of(document: &str) -> Option<&str> {
+    let line = document.lines().next()?;
+    line.strip_prefix("# Source: ").map(str::trim)
+}
+
+/// Tells objects on which lines of their templates they begin, as a rendering knows it.
+pub(crate) fn locate(objects: &mut [ManifestObject], rendered: &[Located]) {
+    for object in objects {
+        let of_template = || {
+            rendered
+                .iter()
+                .filter(|one| one.place.template == object.place.template)
+        };
+        let same = of_template().find(|one| one.kind == object.kind && one.name == object.name);
+        // The items of a list begin where the list does.
+        let found = same.or_else(|| of_template().find(|one| one.kind.ends_with("List")));
+        if let Some(found) = found {
+            object.place.clone_from(&found.place);
+        }
+    }
+}
+
+/// A rendered object and where it comes from.
+pub(crate) struct Located {
+    kind: String,
+    name: String,
+    place: TemplatePlace,
+}
+
+impl Located {
+    pub(crate) fn all(rendered: &Rendered) -> Vec<Self> {
+        let objects = rendered.objects.iter().map(|object| Self {
+            kind: object.kind.clone(),
+            name: object.name.clone(),
+            place: object.place.clone(),
+        });
+        objects.collect()
+    }
 }
 
 fn add(
@@ -149,6 +199,7 @@ fn add(
         name,
         namespace,
         value,
+        place: TemplatePlace::default(),
     });
     Ok(())
 }

@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod objects;
 mod options;
+mod post;
 mod rendered;
 mod text;
 
@@ -19,13 +20,16 @@ use std::collections::BTreeMap;
 pub use engine::TemplateOutput;
 pub use error::RenderError;
 pub use options::{Lookup, LookupError, NoLookup, ReleaseFacts, RenderLimits, RenderOptions};
-pub use rendered::{Rendered, RenderedObject};
+pub use post::{
+    POST_RENDER_ANNOTATION, PostRender, PostRenderError, PostRenderStrategy, PostRenderer,
+};
+pub use rendered::{Rendered, RenderedObject, TemplatePlace};
 pub use text::{NoSuchTemplate, TextOptions};
 
 use crate::capabilities::Capabilities;
 use crate::chart::Chart;
 use crate::dependencies::process_dependencies;
-use crate::manifest::{KindOrder, join, sort_manifests};
+use crate::manifest::{KindOrder, document_errors, join, sort_manifests, split_manifests};
 use crate::name::validate_release_name;
 use crate::values::{Values, coalesce, coalesce_values, to_values};
 use crate::version::is_compatible;
@@ -69,10 +73,10 @@ pub fn render(
 
     let notes_path = format!("{}/templates/NOTES.txt", chart.name());
     let mut notes = String::new();
-    let mut texts = Vec::new();
+    let mut texts = BTreeMap::new();
     for (path, output) in &files {
         if !path.ends_with("NOTES.txt") {
-            texts.push((path.as_str(), output.text()));
+            texts.insert(path.clone(), output.text());
         } else if options.sub_notes || *path == notes_path {
             if !notes.is_empty() {
                 notes.push('\n');
@@ -80,8 +84,15 @@ pub fn render(
             notes.push_str(&output.text());
         }
     }
+    let mut before = None;
+    if let Some(post) = options.post_render {
+        let changed = post::run(&texts, post)?;
+        before = Some(std::mem::replace(&mut texts, changed));
+    }
     let sorted = sort_manifests(
-        texts.iter().map(|(path, text)| (*path, text.as_str())),
+        texts
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str())),
         KindOrder::Install,
     )?;
     let limit = options.limits().documents;
@@ -100,17 +111,34 @@ pub fn render(
         }
     }
     manifest.push_str(&join(&sorted.manifests));
+    let place = |path: &str, line: usize, text: &str| {
+        let output = files.get(path);
+        // A post-renderer moves documents; those that it left alone are found again by their text.
+        let line = match &before {
+            None => line,
+            Some(before) => before.get(path).map_or(0, |file| line_of(file, text)),
+        };
+        TemplatePlace {
+            chart: output
+                .map(|output| output.chart.clone())
+                .unwrap_or_default(),
+            template: path.to_owned(),
+            line: output.map_or(0, |output| output.source_line(line)),
+        }
+    };
+    let hook_places = sorted.hooks.iter().zip(&sorted.hook_lines);
+    let hook_places = hook_places
+        .map(|(hook, line)| place(&hook.path, *line, &hook.manifest))
+        .collect();
     let objects = sorted.manifests.into_iter().map(|manifest| {
-        let chart = files
-            .get(&manifest.path)
-            .map(|output| output.chart.clone())
-            .unwrap_or_default();
-        RenderedObject::new(chart, manifest)
+        let place = place(&manifest.path, manifest.line, &manifest.content);
+        RenderedObject::new(place, manifest)
     });
     Ok(Rendered {
         objects: objects.collect(),
         config: user.clone(),
         hooks: sorted.hooks,
+        hook_places,
         chart,
         values,
         manifest,
@@ -118,6 +146,13 @@ pub fn render(
         crds,
         warnings,
     })
+}
+
+/// On which line of a rendered file a document begins; 0 when the file has it not.
+fn line_of(file: &str, text: &str) -> usize {
+    let mut documents = split_manifests(file).into_iter();
+    let found = documents.find(|document| document.text.trim_end() == text.trim_end());
+    found.map_or(0, |document| document.line)
 }
 
 /// Renders the templates of a chart and its subcharts, and stops there: what each file became, by its path from the
@@ -148,6 +183,54 @@ pub fn render_templates(
         &mut warnings,
     )?;
     Ok(files)
+}
+
+/// Everything that keeps a chart from being rendered: all templates that can't be parsed, else all that fail and all
+/// documents that can't be read. Empty when [`render`] would succeed; the first is the one that [`render`] answers with.
+/// What comes before the templates (dependencies, values, schema, the cluster's version) comes alone.
+pub fn render_errors(
+    chart: &Chart,
+    user: &Values,
+    release: &ReleaseFacts,
+    capabilities: &Capabilities,
+    options: &RenderOptions<'_>,
+) -> Vec<RenderError> {
+    let Err(first) = render(chart, user, release, capabilities, options) else {
+        return Vec::new();
+    };
+    if !matches!(
+        first,
+        RenderError::Parse { .. } | RenderError::Execute { .. } | RenderError::Manifest(_)
+    ) {
+        return vec![first];
+    }
+    let mut chart = chart.clone();
+    let mut warnings = Vec::new();
+    if process_dependencies(&mut chart, user).is_err() {
+        return vec![first];
+    }
+    let Ok(tree) = coalesce(&chart, &user.to_tree(), false, &mut warnings) else {
+        return vec![first];
+    };
+    let input = engine::Input {
+        chart: &chart,
+        values: &tree,
+        release,
+        capabilities,
+        options,
+    };
+    let mut errors = Vec::new();
+    let outputs = engine::run_with(&input, &mut warnings, &mut |error| {
+        errors.push(error);
+        true
+    });
+    for (path, output) in outputs
+        .iter()
+        .filter(|(path, _)| !path.ends_with("NOTES.txt"))
+    {
+        errors.extend(document_errors(path, &output.text()).map(RenderError::Manifest));
+    }
+    errors
 }
 
 /// Renders the templates as `helm lint` does: values are coalesced twice, the release has neither revision nor kind.
@@ -217,7 +300,14 @@ fn templates(
             version: capabilities.kube_version.version.clone(),
         });
     }
-    let files = engine::run(chart, &tree, release, capabilities, options, warnings)?;
+    let input = engine::Input {
+        chart,
+        values: &tree,
+        release,
+        capabilities,
+        options,
+    };
+    let files = engine::run(&input, warnings)?;
     Ok((values, files))
 }
 

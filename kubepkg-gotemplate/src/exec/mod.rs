@@ -5,6 +5,7 @@
 //! to one buffer; what `include` captures is cut off its end.
 
 mod call;
+mod marks;
 mod nest;
 mod scope;
 
@@ -27,6 +28,7 @@ use crate::overlay::Overlay;
 use crate::stack::{Slot, Stack};
 use crate::value::Value;
 use call::walk;
+use marks::Marks;
 
 const NO_VALUE: &[u8] = b"<no value>";
 
@@ -45,6 +47,30 @@ pub(crate) fn execute(
     let mut machine = Machine::new(template, data.clone());
     match machine.run(ctx) {
         Ok(()) => Ok(machine.out),
+        Err(fault) => Err(machine.unwind(ctx, *fault)),
+    }
+}
+
+/// As [`execute`], and for each line of the output the line of the template that it comes from.
+pub(crate) fn execute_with_lines(
+    ctx: &mut Context<'_>,
+    name: &str,
+    data: &Value,
+) -> Result<(Vec<u8>, Vec<usize>), ExecError> {
+    let Some(template) = ctx.lookup(name.as_bytes()) else {
+        return Err(ExecError {
+            frames: Vec::new(),
+            root: Root::NoTemplate(name.to_owned(), ctx.set.name().to_owned()),
+        });
+    };
+    let source = Arc::clone(&template.source);
+    let mut machine = Machine::new(template, data.clone());
+    machine.marks = Some(Marks::new(source));
+    match machine.run(ctx) {
+        Ok(()) => {
+            let lines = machine.marks.map(|marks| marks.lines(&machine.out));
+            Ok((machine.out, lines.unwrap_or_default()))
+        }
         Err(fault) => Err(machine.unwind(ctx, *fault)),
     }
 }
@@ -118,6 +144,10 @@ struct Machine {
     suspended: Vec<Frame>,
     frame: Frame,
     out: Vec<u8>,
+    /// Where the output comes from, when that is wanted.
+    marks: Option<Marks>,
+    /// How many `include` and `tpl` are under way, whose output is cut off again.
+    captures: usize,
 }
 
 /// What a step asks of the loop.
@@ -152,6 +182,8 @@ impl Machine {
                 origin: Origin::Template,
             },
             out: Vec::new(),
+            marks: None,
+            captures: 0,
         }
     }
 
@@ -180,8 +212,14 @@ impl Machine {
     #[expect(clippy::too_many_lines, reason = "one arm per instruction")]
     fn step(&mut self, ctx: &mut Context<'_>, template: &Template, op: &Op) -> Step<Flow> {
         match op {
-            Op::Text(text) => self.write(ctx, text)?,
-            Op::Print(node) => self.print(ctx, template, *node)?,
+            Op::Text(text, node) => {
+                self.mark(template, *node);
+                self.write(ctx, text)?;
+            }
+            Op::Print(node) => {
+                self.mark(template, *node);
+                self.print(ctx, template, *node)?;
+            }
             Op::Pop => self.stack.drop_top(),
             Op::Nip => self.stack.nip(),
             Op::Jump(target) => return Ok(Flow::Jump(*target)),
@@ -217,6 +255,7 @@ impl Machine {
                 return Ok(Flow::Jump(*end));
             }
             Op::CheckTemplate(name, node) => {
+                self.mark(template, *node);
                 self.frame.node = *node;
                 if ctx.lookup(name).is_none() {
                     return Err(Fault::message(format!(
@@ -315,6 +354,15 @@ impl Machine {
     }
 
     // Output.
+
+    /// What follows in the output comes from this node.
+    fn mark(&mut self, template: &Template, node: NodeId) {
+        if let Some(marks) = &mut self.marks
+            && self.captures == 0
+        {
+            marks.add(&template.source, self.out.len(), node);
+        }
+    }
 
     fn write(&mut self, ctx: &mut Context<'_>, bytes: &[u8]) -> Result<(), LimitExceeded> {
         ctx.meter.output(bytes.len())?;

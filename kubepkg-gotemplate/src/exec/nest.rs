@@ -59,12 +59,14 @@ impl Machine {
         match ended.origin {
             Origin::Template => {}
             Origin::Include { name, start, .. } => {
+                self.captures = self.captures.saturating_sub(1);
                 leave_include(ctx, &name);
                 let text = GoString::from(self.out.get(start..).unwrap_or_default());
                 self.out.truncate(start);
                 self.stack.push_value(Value::String(text), false);
             }
             Origin::Tpl { start, overlay, .. } => {
+                self.captures = self.captures.saturating_sub(1);
                 ctx.overlay = overlay;
                 let text = without_no_value(self.out.get(start..).unwrap_or_default());
                 self.out.truncate(start);
@@ -102,6 +104,7 @@ impl Machine {
         let start = self.out.len();
         let origin = Origin::Include { node, name, start };
         self.switch(ctx, callee, data, 0, origin)?;
+        self.captures += 1;
         Ok(Flow::Switched)
     }
 
@@ -144,6 +147,7 @@ impl Machine {
             overlay: outer,
         };
         self.switch(ctx, callee, data, 0, origin)?;
+        self.captures += 1;
         Ok(Flow::Switched)
     }
 

@@ -5,7 +5,7 @@ use super::begin::{Parts, check_name, manifest_objects, of_rendered, settings_of
 use super::request::{CrdPolicy, InstallRequest};
 use super::{Operation, OperationError};
 use crate::helm::Helm;
-use crate::objects::ManifestObject;
+use crate::objects::{Located, ManifestObject, locate};
 use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{Info, Release, ReleaseStatus, check_labels};
@@ -51,6 +51,7 @@ impl Helm {
         let policy = options.crds.unwrap_or(CrdPolicy::Create);
         let crds = crd_objects(&rendered.crds, policy)?;
         let warnings = rendered.warnings.clone();
+        let places = Located::all(&rendered);
         let now = self.now();
         let release = Release {
             name: request.name,
@@ -73,7 +74,7 @@ impl Helm {
             options.timeout,
             settings_of(&options),
         );
-        let operation = Operation::assemble(
+        let mut operation = Operation::assemble(
             self,
             Parts {
                 release,
@@ -87,6 +88,7 @@ impl Helm {
                 warnings,
             },
         )?;
+        locate(&mut operation.objects, &places);
         operation.preflight(options.preflight).await?;
         Ok(operation)
     }

@@ -21,6 +21,17 @@ enum Deleted {
     Kept(KeptBecause),
 }
 
+/// What the server says against an object, and the template to look at. That an object belongs to somebody else is not
+/// the template's fault.
+fn located(error: &ApplyError, object: Option<&ManifestObject>) -> String {
+    let place = object.map(|object| &object.place);
+    let place = place.filter(|place| !place.template.is_empty());
+    match place.filter(|_| reason_of(error) != FailureReason::Foreign) {
+        Some(place) => format!("{error} (template {place})"),
+        None => error.to_string(),
+    }
+}
+
 impl Operation {
     pub(super) async fn apply_crds(&mut self) -> Result<Done, StepError> {
         let replace = self.crd_policy == CrdPolicy::CreateReplace;
@@ -142,7 +153,7 @@ impl Operation {
         &mut self,
         results: Vec<(usize, Result<Answer, ApplyError>)>,
     ) -> Result<Done, StepError> {
-        let mut failures: Vec<ApplyError> = Vec::new();
+        let mut failures: Vec<(ApplyError, String)> = Vec::new();
         let mut transient = None;
         let mut not_served = Vec::new();
         let mut crd = false;
@@ -165,7 +176,10 @@ impl Operation {
                     });
                     match coming {
                         Some(kind) if error.is_unserved() => not_served.push(unserved(kind)),
-                        _ => failures.push(error),
+                        _ => {
+                            let text = located(&error, object);
+                            failures.push((error, text));
+                        }
                     }
                 }
             }
@@ -173,7 +187,7 @@ impl Operation {
         if crd {
             self.helm.cluster().forget().await;
         }
-        if let Some(first) = failures.first() {
+        if let Some((first, _)) = failures.first() {
             let reason = reason_of(first);
             let separator = match self.progress.operation {
                 OperationKind::Install => "\n",
@@ -181,7 +195,7 @@ impl Operation {
             };
             let message = failures
                 .iter()
-                .map(ToString::to_string)
+                .map(|(_, text)| text.as_str())
                 .collect::<Vec<_>>()
                 .join(separator);
             return Err(StepError::Failed(Failure::new(reason, message)));

@@ -8,6 +8,7 @@ use super::request::{CrdPolicy, UpgradeRequest};
 use super::{Operation, OperationError};
 use crate::Rendered;
 use crate::helm::Helm;
+use crate::objects::{Located, locate};
 use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{Info, Release, ReleaseStatus, check_labels};
@@ -82,6 +83,7 @@ impl Helm {
         labels.extend(options.labels.clone());
         labels.retain(|_, value| value != "null");
         let warnings = rendered.warnings.clone();
+        let places = Located::all(&rendered);
         let now = self.now();
         let release = Release {
             name: request.name,
@@ -121,6 +123,7 @@ impl Helm {
                 warnings,
             },
         )?;
+        locate(&mut operation.objects, &places);
         operation.preflight(options.preflight).await?;
         operation.compare(options.unchanged).await?;
         Ok(operation)

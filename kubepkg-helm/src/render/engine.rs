@@ -26,6 +26,8 @@ pub struct TemplateOutput {
     pub chart: String,
     /// What it wrote, `<no value>` removed.
     pub bytes: Vec<u8>,
+    /// For each line of it the line of the template, from 1, that it comes from.
+    pub lines: Vec<usize>,
 }
 
 impl TemplateOutput {
@@ -40,6 +42,14 @@ impl TemplateOutput {
     }
 }
 
+impl TemplateOutput {
+    /// The line of the template that a line of the output comes from, both from 1; 0 when there is none.
+    pub fn source_line(&self, line: usize) -> usize {
+        let line = line.checked_sub(1).and_then(|line| self.lines.get(line));
+        line.copied().unwrap_or(0)
+    }
+}
+
 struct Template<'a> {
     chart: &'a str,
     text: &'a [u8],
@@ -47,14 +57,42 @@ struct Template<'a> {
     base_path: String,
 }
 
+/// What a run takes.
+pub(super) struct Input<'a> {
+    pub(super) chart: &'a Chart,
+    pub(super) values: &'a Table,
+    pub(super) release: &'a ReleaseFacts,
+    pub(super) capabilities: &'a Capabilities,
+    pub(super) options: &'a RenderOptions<'a>,
+}
+
+/// Runs all templates; the first that fails ends it.
 pub(super) fn run(
-    chart: &Chart,
-    values: &Table,
-    release: &ReleaseFacts,
-    capabilities: &Capabilities,
-    options: &RenderOptions<'_>,
+    input: &Input<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<BTreeMap<String, TemplateOutput>, RenderError> {
+    let mut first = None;
+    let outputs = run_with(input, warnings, &mut |error| {
+        first = Some(error);
+        false
+    });
+    first.map_or(Ok(outputs), Err)
+}
+
+/// Runs all templates. Each that fails is told to `failed`, which says whether to go on with the others; none is run
+/// when one of them can't be parsed.
+pub(super) fn run_with(
+    input: &Input<'_>,
+    warnings: &mut Vec<String>,
+    failed: &mut dyn FnMut(RenderError) -> bool,
+) -> BTreeMap<String, TemplateOutput> {
+    let Input {
+        chart,
+        values,
+        release,
+        capabilities,
+        options,
+    } = *input;
     let top = Top {
         release: objects::release(release),
         capabilities: objects::capabilities(capabilities),
@@ -72,18 +110,23 @@ pub(super) fn run(
 
     let mut set =
         TemplateSet::new("gotpl", functions(options.lint)).with_missing_key(MissingKey::Zero);
+    let (mut outputs, mut is_whole, mut goes_on) = (BTreeMap::new(), true, true);
     for (path, template) in &order {
-        set.parse(path, template.text)
-            .map_err(|error| RenderError::Parse {
+        if let Err(error) = set.parse(path, template.text) {
+            is_whole = false;
+            let error = RenderError::Parse {
                 template: (*path).clone(),
                 line: error.line,
                 message: helm_parse_error(&error),
-            })?;
+            };
+            if !failed(error) {
+                break;
+            }
+        }
     }
 
     let mut env = RenderEnv::new(options);
-    let mut outputs = BTreeMap::new();
-    let outcome: Result<(), RenderError> = (|| {
+    if is_whole {
         let limits = options.limits();
         let budget = Budget {
             steps: limits.steps,
@@ -93,7 +136,7 @@ pub(super) fn run(
         };
         let mut session = set.session(&mut env, budget);
         for (path, template) in &order {
-            if base(path).starts_with('_') {
+            if !goes_on || base(path).starts_with('_') {
                 continue;
             }
             template.dot.insert(
@@ -101,28 +144,33 @@ pub(super) fn run(
                 objects::template(path, &template.base_path),
             );
             let dot = Value::Map(template.dot.with_type(&VALUES));
-            let written = session
-                .execute(path, &dot)
-                .map_err(|error| execution(&error, path))?;
-            let output = TemplateOutput {
-                chart: template.chart.to_owned(),
-                bytes: without_no_value(written),
-            };
-            outputs.insert((*path).clone(), output);
+            match session.execute_with_lines(path, &dot) {
+                Ok((written, lines)) => {
+                    let output = TemplateOutput {
+                        chart: template.chart.to_owned(),
+                        bytes: without_no_value(written),
+                        lines,
+                    };
+                    outputs.insert((*path).clone(), output);
+                }
+                Err(error) => {
+                    // What a limit stopped has used up what the others would need.
+                    let is_limit = error.limit().is_some();
+                    goes_on = failed(execution(&error, path)) && !is_limit;
+                }
+            }
         }
-        Ok(())
-    })();
+    }
     warnings.append(&mut env.warnings);
     let no_randomness = env.no_randomness;
     // Templates can tie maps into each other; what ties them is let go of here.
     for (_, template) in &order {
         template.dot.clear();
     }
-    outcome?;
-    if no_randomness {
-        return Err(RenderError::NoRandomness);
+    if no_randomness && goes_on {
+        failed(RenderError::NoRandomness);
     }
-    Ok(outputs)
+    outputs
 }
 
 fn functions(lint: bool) -> FuncTable {

@@ -104,6 +104,14 @@ pub enum RenderError {
     /// What a template wrote is no YAML, or no object.
     #[error(transparent)]
     Manifest(#[from] DocumentError),
+    /// A post-renderer failed, or what it gave can't be read.
+    #[error("error while running post render on {what}: {message}")]
+    PostRender {
+        /// `files`, `hooks` or `manifests`.
+        what: &'static str,
+        /// Why.
+        message: String,
+    },
     /// More documents than the limit.
     #[error("chart renders more than {limit} documents")]
     TooManyDocuments {

@@ -115,6 +115,8 @@ pub struct RenderOptions<'a> {
     pub now: Option<(i64, u32)>,
     /// The seed of everything random, for repeatable plans. The machine's randomness when `None`.
     pub seed: Option<u64>,
+    /// Who changes the documents before they are sorted; nobody when `None`.
+    pub post_render: Option<super::PostRender<'a>>,
     /// Limits; the default ones when `None`.
     pub limits: Option<&'a RenderLimits>,
 }
@@ -142,6 +144,7 @@ impl std::fmt::Debug for RenderOptions<'_> {
             .field("include_crds", &self.include_crds)
             .field("now", &self.now)
             .field("seed", &self.seed)
+            .field("post_render", &self.post_render.map(|post| post.strategy))
             .field("limits", &self.limits)
             .finish()
     }

@@ -20,6 +20,8 @@ pub struct Rendered {
     pub manifest: String,
     /// Hooks, in the order in which Helm holds them.
     pub hooks: Vec<Hook>,
+    /// Where each of the hooks comes from, in their order.
+    pub hook_places: Vec<TemplatePlace>,
     /// The text of `NOTES.txt`.
     pub notes: String,
     /// Files of `crds/`, subcharts included.
@@ -30,15 +32,34 @@ pub struct Rendered {
     pub warnings: Vec<String>,
 }
 
-/// A document of the manifest.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RenderedObject {
-    /// Name of the chart that it comes from (its alias, if it has one).
+/// Where something rendered comes from. `Display` is `TEMPLATE:LINE`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TemplatePlace {
+    /// Name of the chart (its alias, if it has one).
     pub chart: String,
     /// Path of the template, from the top chart's name.
     pub template: String,
-    /// Line of the rendered template on which the document begins, from 1.
+    /// Line of the template, from 1; 0 when it is not known.
     pub line: usize,
+}
+
+impl std::fmt::Display for TemplatePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.template),
+            line => write!(f, "{}:{line}", self.template),
+        }
+    }
+}
+
+/// A document of the manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RenderedObject {
+    /// The template that it comes from, and the line there with which it begins: that of the `include` where
+    /// another template's text begins it.
+    pub place: TemplatePlace,
+    /// Line of the rendered template on which the document begins, from 1.
+    pub rendered_line: usize,
     /// `apiVersion`, empty when there is none.
     pub api_version: String,
     /// `kind`, empty when there is none.
@@ -52,11 +73,10 @@ pub struct RenderedObject {
 }
 
 impl RenderedObject {
-    pub(super) fn new(chart: String, manifest: Manifest) -> Self {
+    pub(super) fn new(place: TemplatePlace, manifest: Manifest) -> Self {
         Self {
-            chart,
-            template: manifest.path,
-            line: manifest.line,
+            place,
+            rendered_line: manifest.line,
             api_version: manifest.head.api_version,
             kind: manifest.head.kind,
             name: manifest

@@ -1,8 +1,9 @@
 //! Laws that hold for every input, and refusals that no vector speaks of.
 
 use kubepkg_helm::{
-    Capabilities, Chart, ChartError, ChartLimits, IgnoreRules, KubeVersion, ReleaseFacts,
-    RenderError, RenderLimits, RenderOptions, Values, render, set, set_json, set_literal,
+    Capabilities, Chart, ChartError, ChartLimits, IgnoreRules, KubeVersion, PostRender,
+    PostRenderError, PostRenderStrategy, PostRenderer, ReleaseFacts, RenderError, RenderLimits,
+    RenderOptions, Rendered, Values, render, render_errors, set, set_json, set_literal,
     sort_manifests, split_manifests,
 };
 use proptest::prelude::*;
@@ -163,7 +164,8 @@ fn each_object_knows_its_chart_template_and_line() {
     let objects = rendered(&chart, &RenderOptions::default()).unwrap().objects;
     let seen: Vec<_> = objects
         .iter()
-        .map(|object| (object.chart.as_str(), object.template.as_str(), object.line))
+        .map(|object| &object.place)
+        .map(|place| (place.chart.as_str(), place.template.as_str(), place.line))
         .collect();
     assert_eq!(
         seen,
@@ -241,4 +243,209 @@ fn a_link_out_of_the_folder_is_refused() {
         .unwrap();
     let error = Chart::load_dir(folder.path(), &ChartLimits::default()).unwrap_err();
     assert!(matches!(error, ChartError::LinkOutside { .. }), "{error}");
+}
+
+/// By hand from the templates: each document begins where its first sign stands.
+#[test]
+fn every_document_knows_the_line_of_its_template() {
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
+        ("values.yaml", "names: [a, b]\n"),
+        (
+            "templates/_lib.tpl",
+            "{{- define \"lib.secret\" -}}\nkind: Secret\nmetadata:\n  name: s\n{{- end }}\n",
+        ),
+        (
+            "templates/many.yaml",
+            "{{- /* a\ncomment */ -}}\n{{- range .Values.names }}\n---\n\n# {{ . }}\nkind: ConfigMap\n\
+             metadata: {name: {{ . }}}\n{{- end }}\n---\n{{ include \"lib.secret\" $ }}\n---\n\
+             {{- with $.Values }}\nkind: Service\nmetadata: {name: w}\n{{- end }}\n",
+        ),
+        (
+            "templates/hook.yaml",
+            "{{ if true }}\n\nkind: Job\nmetadata:\n  name: j\n  annotations: {helm.sh/hook: pre-install}\n{{ end }}\n",
+        ),
+        (
+            "charts/s/Chart.yaml",
+            "apiVersion: v2\nname: s\nversion: 1.0.0\n",
+        ),
+        (
+            "charts/s/templates/x.yaml",
+            "{{- $x := 1 }}\n{{- if $x }}\nkind: Pod\nmetadata: {name: p}\n{{- end }}\n",
+        ),
+    ];
+    let chart = Chart::from_files(files, &ChartLimits::default()).unwrap();
+    let rendered = rendered(&chart, &RenderOptions::default()).unwrap();
+    let mut seen: Vec<String> = rendered
+        .objects
+        .iter()
+        .map(|object| {
+            format!(
+                "{}/{} {} {}",
+                object.kind, object.name, object.place.chart, object.place
+            )
+        })
+        .collect();
+    seen.sort();
+    assert_eq!(
+        seen,
+        [
+            "ConfigMap/a c c/templates/many.yaml:6",
+            "ConfigMap/b c c/templates/many.yaml:6",
+            "Pod/p s c/charts/s/templates/x.yaml:3",
+            "Secret/s c c/templates/many.yaml:11",
+            "Service/w c c/templates/many.yaml:14",
+        ]
+    );
+    let hooks: Vec<String> = rendered
+        .hook_places
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(hooks, ["c/templates/hook.yaml:3"]);
+}
+
+#[test]
+fn all_errors_of_a_chart_are_told_and_the_first_is_helms() {
+    let release = ReleaseFacts::install("r", "ns");
+    let errors = |files: &[(&str, &str)]| {
+        let head = [("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n")];
+        let files = head.iter().chain(files).copied();
+        let chart = Chart::from_files(files, &ChartLimits::default()).unwrap();
+        let (values, options) = (Values::default(), RenderOptions::default());
+        let capabilities = Capabilities::default();
+        let first = render(&chart, &values, &release, &capabilities, &options).err();
+        let all = render_errors(&chart, &values, &release, &capabilities, &options);
+        let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.first().cloned(), first.map(|error| error.to_string()));
+        texts
+    };
+    let parse = errors(&[
+        ("templates/a.yaml", "{{ if }}"),
+        ("templates/b.yaml", "kind: A\n"),
+        ("templates/c.yaml", "{{ nope }}"),
+    ]);
+    assert_eq!(
+        parse,
+        [
+            "parse error at (c/templates/c.yaml:1): function \"nope\" not defined",
+            "parse error at (c/templates/a.yaml:1): missing value for if",
+        ]
+    );
+    let run = errors(&[
+        ("templates/a.yaml", "{{ fail \"one\" }}"),
+        ("templates/b.yaml", "a: b: c\n---\nkind: B\n---\n- x\n"),
+        ("templates/c.yaml", "{{ required \"two\" .Values.x }}"),
+    ]);
+    assert_eq!(run.len(), 4, "{run:#?}");
+    assert_eq!(run[0], "execution error at (c/templates/c.yaml:1:3): two");
+    assert_eq!(run[1], "execution error at (c/templates/a.yaml:1:3): one");
+    assert!(
+        run[2].starts_with("YAML parse error on c/templates/b.yaml"),
+        "{}",
+        run[2]
+    );
+    assert!(run[3].contains("util.SimpleHead"), "{}", run[3]);
+    assert!(errors(&[("templates/a.yaml", "kind: A\n")]).is_empty());
+}
+
+fn post_rendered(
+    strategy: PostRenderStrategy,
+    renderer: &dyn PostRenderer,
+) -> Result<Rendered, RenderError> {
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
+        (
+            "templates/a.yaml",
+            "# kept\nkind: ConfigMap\nmetadata: {name: a}\n---\nkind: Secret\nmetadata: {name: s}\n",
+        ),
+        (
+            "templates/hook.yaml",
+            "kind: Job\nmetadata: {name: j, annotations: {helm.sh/hook: pre-install}}\n",
+        ),
+    ];
+    let chart = Chart::from_files(files, &ChartLimits::default()).unwrap();
+    let post_render = Some(PostRender { renderer, strategy });
+    let options = RenderOptions {
+        post_render,
+        ..RenderOptions::default()
+    };
+    rendered(&chart, &options)
+}
+
+#[test]
+fn a_post_renderer_sees_hooks_as_its_strategy_says() {
+    // Helm 4.3.1: combined sends all in one stream, separate two streams, nohooks the resources alone.
+    for (strategy, wanted) in [
+        (PostRenderStrategy::Combined, vec!["ConfigMap Secret Job"]),
+        (
+            PostRenderStrategy::Separate,
+            vec!["Job", "Secret ConfigMap"],
+        ),
+        (PostRenderStrategy::NoHooks, vec!["Secret ConfigMap"]),
+    ] {
+        let seen = std::cell::RefCell::new(Vec::new());
+        let changes = |stream: &str| {
+            let kinds = stream
+                .lines()
+                .filter_map(|line| line.strip_prefix("kind: "));
+            seen.borrow_mut().push(kinds.collect::<Vec<_>>().join(" "));
+            Ok(stream.to_owned())
+        };
+        let rendered = post_rendered(strategy, &changes).unwrap();
+        assert_eq!(*seen.borrow(), wanted, "{strategy:?}");
+        // What nobody changed is what it was.
+        assert_eq!(
+            rendered.objects[1].text,
+            "# kept\nkind: ConfigMap\nmetadata: {name: a}\n"
+        );
+        assert_eq!(
+            rendered.objects[1].place.to_string(),
+            "c/templates/a.yaml:1"
+        );
+        assert_eq!(
+            rendered.objects[0].place.to_string(),
+            "c/templates/a.yaml:5"
+        );
+        assert_eq!(rendered.hooks.len(), 1);
+    }
+}
+
+#[test]
+fn what_a_post_renderer_changes_and_adds_is_rendered() {
+    let changes = |stream: &str| {
+        let changed = stream.replace("name: a\n", "name: b\n");
+        Ok(format!("{changed}---\nkind: Pod\nmetadata:\n  name: new\n"))
+    };
+    let rendered = post_rendered(PostRenderStrategy::Combined, &changes).unwrap();
+    let seen: Vec<String> = rendered
+        .objects
+        .iter()
+        .map(|object| format!("{} {} {}", object.kind, object.name, object.place))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            "Secret s c/templates/a.yaml:5",
+            "ConfigMap b c/templates/a.yaml",
+            "Pod new generated-by-postrender-3.yaml"
+        ]
+    );
+    assert!(
+        !rendered.manifest.contains("postrender-filename"),
+        "{}",
+        rendered.manifest
+    );
+    let broken = |_: &str| Err(PostRenderError::new("no"));
+    let error = post_rendered(PostRenderStrategy::Separate, &broken).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "error while running post render on hooks: no"
+    );
+    let empty = |_: &str| Ok(String::new());
+    let error = post_rendered(PostRenderStrategy::Combined, &empty).unwrap_err();
+    assert!(
+        error.to_string().ends_with("produced empty output"),
+        "{error}"
+    );
 }

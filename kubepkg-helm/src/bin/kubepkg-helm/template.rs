@@ -138,6 +138,7 @@ fn has_begun(error: &RenderError) -> bool {
             | RenderError::Execute { .. }
             | RenderError::Limit { .. }
             | RenderError::Manifest(_)
+            | RenderError::PostRender { .. }
             | RenderError::TooManyDocuments { .. }
     )
 }
@@ -197,7 +198,7 @@ fn write(
         }
     }
     for object in &rendered.objects {
-        documents.push((object.template.clone(), object.text.clone()));
+        documents.push((object.place.template.clone(), object.text.clone()));
     }
     if !arguments.is_on("no-hooks") {
         for hook in &rendered.hooks {

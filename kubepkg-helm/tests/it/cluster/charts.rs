@@ -30,6 +30,7 @@ pub(crate) fn rendered(version: &str, objects: &[Value], hooks: Vec<Hook>) -> Re
         values: Values::default(),
         manifest,
         hooks,
+        hook_places: Vec::new(),
         notes: "thank you\n".to_owned(),
         crds: Vec::new(),
         objects: Vec::new(),

@@ -160,6 +160,14 @@ async fn an_unknown_field_or_kind_is_refused() {
         "{}",
         failure.message
     );
+    // The manifest names the template.
+    assert!(
+        failure
+            .message
+            .ends_with("(template demo/templates/0.yaml)"),
+        "{}",
+        failure.message
+    );
     let kindless = json!({"apiVersion": "nope.test/v1", "kind": "Nope", "metadata": {"name": "x"}});
     let mut request = install(&namespace, ReleaseOptions::default());
     request.name = "other".to_owned();

@@ -414,8 +414,8 @@ fn a_post_renderer_sees_hooks_as_its_strategy_says() {
 #[test]
 fn what_a_post_renderer_changes_and_adds_is_rendered() {
     let changes = |stream: &str| {
-        let changed = stream.replace("name: a\n", "name: b\n");
-        Ok(format!("{changed}---\nkind: Pod\nmetadata:\n  name: new\n"))
+        let renamed = stream.replace("name: a\n", "name: b\n");
+        Ok(format!("{renamed}---\nkind: Pod\nmetadata:\n  name: new\n"))
     };
     let rendered = post_rendered(PostRenderStrategy::Combined, &changes).unwrap();
     let seen: Vec<String> = rendered

@@ -2,6 +2,7 @@
 //! look-ups. It all comes through one trait, so that a plan can be rendered with a seed and a
 //! test can record and replay.
 
+use crate::bytestring::GoString;
 use crate::collection::Map;
 use crate::value::Value;
 
@@ -12,8 +13,35 @@ pub trait Env {
     /// The current time: seconds since the Unix epoch and nanoseconds within the second.
     fn now(&mut self) -> (i64, u32);
 
-    /// Fills the buffer with random bytes (`randAlpha`, `uuidv4`, `randBytes`, `shuffle`, salts, keys).
+    /// Nanoseconds since the start of the program, which Go shows after a time that `now` gave (`m=+0.000000001`).
+    /// Every program has just begun.
+    fn uptime(&mut self) -> i64 {
+        1
+    }
+
+    /// Fills the buffer with random bytes (`uuidv4`, `randBytes`, salts, serial numbers, keys).
     fn random(&mut self, buffer: &mut [u8]);
+
+    /// A number below `limit`, every one as likely as another (`randInt`, `shuffle`, each sign of `randAlpha` and its
+    /// relatives: a place in the signs that it may be, in ASCII order). Made of [`Env::random`].
+    fn below(&mut self, limit: u64) -> u64 {
+        let limit = limit.max(1);
+        let largest = u64::MAX - u64::MAX % limit;
+        loop {
+            let mut buffer = [0; 8];
+            self.random(&mut buffer);
+            let number = u64::from_be_bytes(buffer);
+            if number < largest {
+                return number % limit;
+            }
+        }
+    }
+
+    /// Puts the keys of a map in the order in which `keys` and `values` give them. Go's changes from call to call;
+    /// here they come ascending, and stay so.
+    fn order(&mut self, keys: &mut [GoString]) {
+        let _ = keys;
+    }
 
     /// A private key made elsewhere (a recording, a pool), in the encoding that the function
     /// produces, for `kind` = `rsa`, `ecdsa`, `dsa` or `ed25519`. `None`: the function makes one from
@@ -96,5 +124,50 @@ impl Env for SeededEnv {
                 *byte = random;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::{FuncTable, TemplateSet, sprig};
+
+    /// Answers as if the first choice were made each time, and maps came backwards.
+    struct First;
+
+    impl Env for First {
+        fn now(&mut self) -> (i64, u32) {
+            (0, 0)
+        }
+
+        fn uptime(&mut self) -> i64 {
+            1_500_000_000
+        }
+
+        fn random(&mut self, buffer: &mut [u8]) {
+            buffer.fill(0);
+        }
+
+        fn below(&mut self, _: u64) -> u64 {
+            0
+        }
+
+        fn order(&mut self, keys: &mut [GoString]) {
+            keys.reverse();
+        }
+    }
+
+    #[test]
+    fn every_choice_of_a_template_is_the_environments() {
+        let mut functions = FuncTable::default();
+        functions.extend(sprig::functions());
+        let mut set = TemplateSet::new("t", functions);
+        let text = r#"{{ $d := dict "a" 1 "b" 2 "c" 3 }}{{ keys $d }} {{ values $d }} {{ randAlphaNum 3 }} {{ randAlpha 2 }} {{ randInt 5 9 }} {{ shuffle "abc" }} {{ now }}"#;
+        set.parse("t", text).unwrap();
+        let output = set.execute("t", &Value::Nil, &mut First).unwrap();
+        // Go's Fisher-Yates with zero each time: abc, cba, bca. Times as Go prints them with a monotonic reading.
+        let wanted = "[c b a] [3 2 1] 000 AA 5 bca 1970-01-01 00:00:00 +0000 UTC m=+1.500000000";
+        assert_eq!(String::from_utf8_lossy(&output), wanted);
     }
 }

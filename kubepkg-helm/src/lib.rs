@@ -53,6 +53,7 @@ pub use hook::{
     DeletePolicy, HOOK_ANNOTATION, HOOK_DELETE_ANNOTATION, HOOK_OUTPUT_LOG_ANNOTATION,
     HOOK_WEIGHT_ANNOTATION, Hook, HookEvent, HookExecution, HookPhase, OutputLogPolicy,
 };
+pub use kubepkg_gotemplate::{Env, GoString, SeededEnv};
 pub use lint::{
     LintError, LintMessage, LintOptions, LintReport, LintedChart, Severity, charts_below, lint,
     lint_all,

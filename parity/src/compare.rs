@@ -16,8 +16,12 @@ pub(crate) enum Verdict {
     Equal,
     /// The same error.
     BothRefuse,
-    /// The same, apart from what helm itself changes between two runs.
+    /// The same bytes, once our chance is helm's: what helm itself changes between two runs was recorded.
+    Recorded,
+    /// The same, apart from what helm itself changes between two runs; that has the same shape.
     Random,
+    /// Helm would have fetched something from the network, and could not.
+    Offline,
     /// Not the same.
     Different,
 }
@@ -28,9 +32,20 @@ impl Verdict {
         match self {
             Self::Equal => "equal",
             Self::BothRefuse => "both refuse",
-            Self::Random => "non-deterministic",
+            Self::Recorded => "equal as recorded",
+            Self::Random => "equal in shape",
+            Self::Offline => "needs the network",
             Self::Different => "different",
         }
+    }
+}
+
+/// Compares our answer, made with helm's recorded chance, with what helm said while it was recorded.
+pub(crate) fn judge_recorded(helm: &Answer, ours: &Answer) -> Option<Verdict> {
+    match (helm, ours) {
+        (Answer::Rendered(helm), Answer::Rendered(ours)) if helm == ours => Some(Verdict::Recorded),
+        (Answer::Refused(helm), Answer::Refused(ours)) if helm == ours => Some(Verdict::BothRefuse),
+        _ => None,
     }
 }
 
@@ -44,7 +59,10 @@ pub(crate) fn judge(helm: &[Answer], ours: &Answer) -> Verdict {
         Answer::Refused(text) => Some(text.clone()),
         _ => None,
     };
+    // What helm writes when it can't fetch what a schema refers to.
+    let offline = |answer: &Answer| matches!(answer, Answer::Refused(text) if text.contains("HTTP request failed for"));
     match ours {
+        Answer::Refused(_) if helm.iter().all(offline) => Verdict::Offline,
         Answer::Rendered(text) => match all(helm, rendered) {
             Some(runs) if runs.contains(text) => Verdict::Equal,
             Some(runs) if same_but_for_change(&runs, text) => Verdict::Random,
@@ -237,6 +255,18 @@ mod tests {
         assert_eq!(rendered(&runs, "- c\n- b\n- a\n"), Verdict::Random);
         assert_eq!(rendered(&runs, "- a\n- b\n- d\n"), Verdict::Different);
         assert_eq!(rendered(&runs, "- a\n- b\n"), Verdict::Different);
+    }
+
+    #[test]
+    fn a_schema_that_helm_could_not_fetch_tells_nothing() {
+        let refused = |text: &str| Answer::Refused(text.to_owned());
+        let helm = [refused(
+            "c:\nfailing loading \"https://x/y.json\": HTTP request failed for https://x/y.json: Get ...",
+        )];
+        let ours = refused("c:\nfailing loading \"https://x/y.json\": unsupported scheme");
+        assert_eq!(judge(&helm, &ours), Verdict::Offline);
+        let ours = Answer::Rendered(String::new());
+        assert_eq!(judge(&helm, &ours), Verdict::Different);
     }
 
     #[test]

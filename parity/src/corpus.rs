@@ -1,11 +1,13 @@
 //! What is rendered: the charts below folders, each with the values that it is tried with.
 //!
-//! A chart is a folder with a `Chart.yaml`; what stands in its `charts/` belongs to it and is no case of its own.
-//! Hidden folders are passed over. Charts and files come in the order of their paths.
+//! A chart is a folder with a `Chart.yaml`, or a `.tgz` archive; what stands in a chart's `charts/` belongs to it and is
+//! no case of its own. Hidden folders are passed over. Charts and files come in the order of their paths. A repository
+//! is called as its folder is; of `OWNER+NAME` it is `OWNER/NAME`.
 
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::flip;
 
 /// One rendering.
 #[derive(Debug, Clone)]
@@ -14,10 +16,12 @@ pub(crate) struct Case {
     pub(crate) repository: String,
     /// The chart's path below its repository.
     pub(crate) name: String,
-    /// The chart's folder.
+    /// The chart's folder, or archive.
     pub(crate) chart: PathBuf,
     /// A values file, absolute; none for the chart's own values.
     pub(crate) values: Option<PathBuf>,
+    /// Whether the values were made up.
+    pub(crate) made_up: bool,
 }
 
 /// All cases below the folders.
@@ -37,14 +41,10 @@ pub(crate) fn find(folders: &[PathBuf]) -> Result<Vec<Case>, Failure> {
         let root = std::path::absolute(repository).map_err(read(repository))?;
         let title = root
             .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
+            .map(|name| name.to_string_lossy().replacen('+', "/", 1))
             .unwrap_or_default();
         let mut charts = Vec::new();
-        collect(
-            &root,
-            &mut |path| path.join("Chart.yaml").is_file(),
-            &mut charts,
-        )?;
+        collect(&root, &mut charts)?;
         for chart in charts {
             let name = chart.strip_prefix(&root).unwrap_or(&chart);
             let name = match name.to_string_lossy().into_owned() {
@@ -58,26 +58,62 @@ pub(crate) fn find(folders: &[PathBuf]) -> Result<Vec<Case>, Failure> {
                 name: name.clone(),
                 chart: chart.clone(),
                 values,
+                made_up: false,
             }));
         }
     }
     Ok(cases)
 }
 
-/// Folders for which `is_chart` holds, parents before what is in them.
-fn collect(
+/// Adds a case for every variant of a chart's own values; their files are written into a folder.
+pub(crate) fn make_up(
+    cases: &mut Vec<Case>,
+    variants: usize,
+    seed: u64,
     folder: &Path,
-    is_chart: &mut dyn FnMut(&Path) -> bool,
-    found: &mut Vec<PathBuf>,
 ) -> Result<(), Failure> {
-    let chart = is_chart(folder);
+    std::fs::create_dir_all(folder).map_err(read(folder))?;
+    let mut made = Vec::new();
+    for case in cases.iter().filter(|case| case.values.is_none()) {
+        let Ok(own) = std::fs::read(case.chart.join("values.yaml")) else {
+            continue;
+        };
+        let Ok(own) = kubepkg_yaml::load(&own) else {
+            continue;
+        };
+        let name = format!("{}/{}", case.repository, case.name);
+        for number in 1..=variants {
+            let Some(values) = flip::variant(&own, &name, number, seed) else {
+                continue;
+            };
+            let file = folder.join(format!("{}-{seed}-{number}.yaml", name.replace('/', "+")));
+            // JSON is YAML, too, and no writer of ours is part of what is compared.
+            std::fs::write(&file, values.to_string()).map_err(read(&file))?;
+            made.push(Case {
+                values: Some(std::path::absolute(&file).map_err(read(&file))?),
+                made_up: true,
+                ..case.clone()
+            });
+        }
+    }
+    cases.append(&mut made);
+    Ok(())
+}
+
+/// Charts in a folder, parents before what is in them.
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let chart = folder.join("Chart.yaml").is_file();
     if chart {
         found.push(folder.to_owned());
     }
     for path in entries(folder)? {
-        let subcharts = chart && path.ends_with("charts");
-        if is_folder(&path) && !subcharts {
-            collect(&path, is_chart, found)?;
+        let archive = path.extension().is_some_and(|end| end == "tgz");
+        if is_folder(&path) {
+            if !(chart && path.ends_with("charts")) {
+                collect(&path, found)?;
+            }
+        } else if archive && path.is_file() {
+            found.push(path);
         }
     }
     Ok(())
@@ -162,6 +198,8 @@ mod tests {
             "one/charts/a/ci/deep/y.yml",
             "one/charts/a/ci/notes.txt",
             "one/charts/a/charts/sub/Chart.yaml",
+            "one/charts/a/charts/sub-1.0.0.tgz",
+            "one/packed/b-1.0.0.tgz",
             "one/.hidden/b/Chart.yaml",
             "two/Chart.yaml",
             "three/readme.md",
@@ -171,6 +209,7 @@ mod tests {
             "one charts/a",
             "one charts/a y.yml",
             "one charts/a x-values.yaml",
+            "one packed/b-1.0.0.tgz",
             "two two",
         ];
         assert_eq!(shown(&cases), wanted);

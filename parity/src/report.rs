@@ -1,4 +1,5 @@
-//! What was found: a table by repository, JSON, and the differences.
+//! What was found: a table by repository, JSON, and the differences. Charts with values of their own and those with values
+//! made up are counted apart.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,9 +15,13 @@ use crate::run::{Answer, Outcome};
 pub(crate) struct Row {
     /// The repository.
     name: String,
+    /// Whether its cases have values made up.
+    made_up: bool,
     equal: usize,
     both_refuse: usize,
+    recorded: usize,
     random: usize,
+    offline: usize,
     /// Cases that differ.
     pub(crate) different: usize,
     helm: Vec<Duration>,
@@ -24,11 +29,21 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    fn new(name: &str, made_up: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            made_up,
+            ..Self::default()
+        }
+    }
+
     fn count(&mut self, outcome: &Outcome) {
         match outcome.verdict {
             Verdict::Equal => self.equal += 1,
             Verdict::BothRefuse => self.both_refuse += 1,
+            Verdict::Recorded => self.recorded += 1,
             Verdict::Random => self.random += 1,
+            Verdict::Offline => self.offline += 1,
             Verdict::Different => self.different += 1,
         }
         // An error comes sooner than a rendering; times are those of renderings.
@@ -39,6 +54,11 @@ impl Row {
             self.helm.push(outcome.helm_took);
             self.ours.push(outcome.ours_took);
         }
+    }
+
+    fn cases(&self) -> usize {
+        let same = self.equal + self.both_refuse + self.recorded + self.random;
+        same + self.offline + self.different
     }
 
     fn ratio(&self) -> Option<f64> {
@@ -63,56 +83,71 @@ fn median(times: &[Duration]) -> Option<Duration> {
     times.get(times.len() / 2).copied()
 }
 
-/// Rows by repository, and one for all.
+/// Rows by repository, first of values of the charts' own, then of those made up; each ends with one for all.
 pub(crate) fn rows(outcomes: &[Outcome]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    let mut all = Row {
-        name: "all".to_owned(),
-        ..Row::default()
-    };
-    for outcome in outcomes {
-        let name = &outcome.case.repository;
-        if rows.last().is_none_or(|row| row.name != *name) {
-            rows.push(Row {
-                name: name.clone(),
-                ..Row::default()
-            });
+    for made_up in [false, true] {
+        let mut all = Row::new("all", made_up);
+        for outcome in outcomes.iter().filter(|one| one.case.made_up == made_up) {
+            let name = &outcome.case.repository;
+            if !rows
+                .last()
+                .is_some_and(|row| row.made_up == made_up && row.name == *name)
+            {
+                rows.push(Row::new(name, made_up));
+            }
+            if let Some(row) = rows.last_mut() {
+                row.count(outcome);
+            }
+            all.count(outcome);
         }
-        if let Some(row) = rows.last_mut() {
-            row.count(outcome);
+        if all.cases() > 0 {
+            rows.push(all);
         }
-        all.count(outcome);
     }
-    rows.push(all);
     rows
 }
 
 /// The table, in Markdown.
 pub(crate) fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "| repository | cases | equal | both refuse | non-deterministic | different | helm ms | kubepkg ms | faster |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-    );
+    let mut text = String::new();
     let ms = |times: &[Duration]| match median(times) {
         Some(time) => format!("{:.1}", time.as_secs_f64() * 1e3),
         None => "-".to_owned(),
     };
-    for row in rows {
-        let cases = row.equal + row.both_refuse + row.random + row.different;
-        let faster = row
-            .ratio()
-            .map_or("-".to_owned(), |ratio| format!("{ratio:.0}x"));
-        let _ = writeln!(
-            text,
-            "| {} | {cases} | {} | {} | {} | {} | {} | {} | {faster} |",
-            row.name,
-            row.equal,
-            row.both_refuse,
-            row.random,
-            row.different,
-            ms(&row.helm),
-            ms(&row.ours),
+    for made_up in [false, true] {
+        let mut rows = rows.iter().filter(|row| row.made_up == made_up).peekable();
+        if rows.peek().is_none() {
+            continue;
+        }
+        text.push_str(if made_up {
+            "\nWith values made up:\n\n"
+        } else {
+            ""
+        });
+        text.push_str(
+            "| repository | cases | equal | both refuse | as recorded | in shape | needs network | different | helm ms | kubepkg ms | faster |\n\
+             |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         );
+        for row in rows {
+            let faster = row
+                .ratio()
+                .map_or("-".to_owned(), |ratio| format!("{ratio:.0}x"));
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {faster} |",
+                row.name,
+                row.cases(),
+                row.equal,
+                row.both_refuse,
+                row.recorded,
+                row.random,
+                row.offline,
+                row.different,
+                ms(&row.helm),
+                ms(&row.ours),
+            );
+        }
     }
     text.push_str("\nTimes are medians: the helm program as a process, kubepkg as a library, loading included.\n");
     text
@@ -195,12 +230,13 @@ pub(crate) fn json(outcomes: &[Outcome], rows: &[Row]) -> Value {
             "repository": outcome.case.repository,
             "chart": outcome.case.name,
             "values": outcome.case.values.as_ref().map(|path| path.strip_prefix(&outcome.case.chart).unwrap_or(path).to_string_lossy()),
+            "madeUp": outcome.case.made_up,
             "verdict": outcome.verdict.word(),
             "helmSeconds": seconds(&outcome.helm_took),
             "kubepkgSeconds": seconds(&outcome.ours_took),
         });
         if let Some(map) = row.as_object_mut() {
-            if outcome.verdict == Verdict::Different {
+            if matches!(outcome.verdict, Verdict::Different | Verdict::Random) {
                 map.insert("difference".to_owned(), difference(outcome).into());
             }
             if let Answer::Refused(reason) = &outcome.helm {
@@ -212,9 +248,12 @@ pub(crate) fn json(outcomes: &[Outcome], rows: &[Row]) -> Value {
     let row = |row: &Row| {
         json!({
             "repository": row.name,
+            "madeUp": row.made_up,
             "equal": row.equal,
             "bothRefuse": row.both_refuse,
-            "nonDeterministic": row.random,
+            "equalAsRecorded": row.recorded,
+            "equalInShape": row.random,
+            "needsNetwork": row.offline,
             "different": row.different,
             "helmMedianSeconds": median(&row.helm).as_ref().map(seconds),
             "kubepkgMedianSeconds": median(&row.ours).as_ref().map(seconds),

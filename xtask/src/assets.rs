@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::run::{Failure, Result, file, output, root, run};
+use crate::run::{Failure, Result, built, file, output, root, run};
 
 /// The Kubernetes of `cluster/go.mod`. Without it the server calls itself by a version that no
 /// parser takes.
@@ -104,6 +104,15 @@ pub(crate) fn clean() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Builds the Go program in a folder of `tools/` that is made of Helm's code, and returns its path.
+pub(crate) fn helm_tool(name: &str) -> Result<PathBuf> {
+    let path = built()?.join(name);
+    let mut go = go_command(&root().join("tools").join(name), &cache()?);
+    go.args(["build", "-trimpath", "-ldflags", &flags("helm"), "-o"]);
+    run(go.arg(&path).arg("."), GO_HINT)?;
+    Ok(path)
 }
 
 /// Builds everything aside and moves it into place.
@@ -252,6 +261,7 @@ mod tests {
         for (module, line) in [
             ("cluster", format!("k8s.io/kubernetes {KUBERNETES}")),
             ("helm", format!("helm.sh/helm/v4 {HELM}")),
+            ("../helm-recorder", format!("helm.sh/helm/v4 {HELM}")),
         ] {
             let text = fs::read_to_string(modules.join(module).join("go.mod")).unwrap();
             assert!(text.contains(&line), "{module}/go.mod lacks {line}");

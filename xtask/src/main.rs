@@ -69,18 +69,11 @@ enum Command {
     /// Renders the charts below folders with kubepkg and with helm, and prints a table by
     /// repository and what differs; fails when anything does.
     Parity {
-        /// Folders with charts. Of several, each is a row of the table; of one, each folder in it.
-        #[arg(required = true)]
-        folders: Vec<PathBuf>,
-        /// Prints JSON instead.
-        #[arg(long)]
-        json: bool,
-        /// Charts that are rendered at a time.
-        #[arg(long, default_value_t = 2)]
-        jobs: usize,
-        /// Seconds that one rendering of either may take.
-        #[arg(long, default_value_t = 60)]
-        seconds: u64,
+        /// Folders with charts (of several, each is a row of the table; of one, each folder in it), and flags:
+        /// `--json`, `--notes`, `--flip VARIANTS`, `--keep FOLDER` and others, which `--help` explains; or
+        /// `--write-docs` and results of `--json`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
     },
     /// Writes the CRDs of the default group into the operator's chart.
     Crds {
@@ -135,16 +128,7 @@ fn main() -> ExitCode {
         Command::Crds { check: true } => crds::check(),
         Command::Crds { check: false } => crds::write(),
         Command::CrdsForGroup { group, out } => crds::write_for_group(&group, &out),
-        Command::Parity {
-            folders,
-            json,
-            jobs,
-            seconds,
-        } => {
-            let mut options = vec![format!("--jobs={jobs}"), format!("--seconds={seconds}")];
-            options.extend(json.then(|| "--json".to_owned()));
-            parity::compare(&folders, &options)
-        }
+        Command::Parity { arguments } => parity::compare(&arguments),
         Command::Schemas => schemas::write(),
         Command::Tidy { write } => tidy::run(write),
         Command::Vectors { folder } => vectors::check(&folder),

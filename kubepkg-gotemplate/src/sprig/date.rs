@@ -56,8 +56,7 @@ pub(super) fn table() -> Vec<Function> {
         Function::plain("must_date_modify", modify, call_must_modify),
         Function::plain("now", Signature::new(&[], &TIME), |ctx, _| {
             let mut instant = now(ctx);
-            // Go adds the time since the start of the program; here every program has just begun.
-            instant.monotonic = Some(1);
+            instant.monotonic = Some(ctx.env().uptime());
             Ok(TimeValue::value(instant))
         }),
         Function::plain("toDate", parse, |_, args| {

@@ -39,8 +39,10 @@ pub(super) fn table() -> Vec<Function> {
         Function::plain(
             "keys",
             Signature::variadic(&[], &MAP_ANY, &SLICE_STRING),
-            |_, args| {
+            |ctx, args| {
                 let keys = (0..args.len()).flat_map(|i| map(args, i).keys());
+                let mut keys: Vec<GoString> = keys.collect();
+                ctx.env().order(&mut keys);
                 Ok(Value::string_list(keys))
             },
         ),
@@ -97,14 +99,12 @@ pub(super) fn table() -> Vec<Function> {
         Function::plain(
             "values",
             Signature::new(types!(MAP_ANY), &SLICE_ANY),
-            |_, args| {
+            |ctx, args| {
                 let source = map(args, 0);
-                let all = source
-                    .borrow()
-                    .iter()
-                    .map(|(_, value)| value.clone())
-                    .collect();
-                Ok(list(all))
+                let mut keys = source.keys();
+                ctx.env().order(&mut keys);
+                let values = keys.iter().filter_map(|key| source.get(key));
+                Ok(list(values.collect()))
             },
         ),
     ]

@@ -1,4 +1,4 @@
-//! Random strings, numbers and orders, all from the bytes of [`Env::random`](crate::Env::random).
+//! Random strings, numbers and orders, all from [`Env`](crate::Env).
 
 use super::args::{bytes, int, panic, size, text};
 use super::encoding::encode64;
@@ -32,7 +32,7 @@ pub(super) fn table() -> Vec<Function> {
                     return Err(panic("invalid argument to Intn"));
                 }
                 Ok(Value::int(low.wrapping_add(
-                    below(ctx, span.unsigned_abs()).cast_signed(),
+                    ctx.env().below(span.unsigned_abs()).cast_signed(),
                 )))
             },
         ),
@@ -46,19 +46,6 @@ pub(super) fn table() -> Vec<Function> {
     ]
 }
 
-/// A number below `limit`, every one as likely as another.
-fn below(ctx: &mut Context<'_>, limit: u64) -> u64 {
-    let largest = u64::MAX - u64::MAX % limit.max(1);
-    loop {
-        let mut buffer = [0; 8];
-        ctx.env().random(&mut buffer);
-        let number = u64::from_be_bytes(buffer);
-        if number < largest {
-            return number % limit.max(1);
-        }
-    }
-}
-
 fn characters(ctx: &mut Context<'_>, count: i64, belongs: fn(u8) -> bool) -> FuncResult {
     let alphabet: Vec<u8> = (b' '..=b'~').filter(|b| belongs(*b)).collect();
     let count = size(count);
@@ -66,7 +53,7 @@ fn characters(ctx: &mut Context<'_>, count: i64, belongs: fn(u8) -> bool) -> Fun
     ctx.charge(count as u64)?;
     let mut out = Vec::with_capacity(count);
     for _ in 0..count {
-        let index = below(ctx, alphabet.len() as u64);
+        let index = ctx.env().below(alphabet.len() as u64);
         out.extend(usize::try_from(index).ok().and_then(|i| alphabet.get(i)));
     }
     Ok(bytes(out))
@@ -91,7 +78,7 @@ fn shuffle(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     }
     ctx.charge(runes.len() as u64)?;
     for i in (1..runes.len()).rev() {
-        let other = usize::try_from(below(ctx, i as u64 + 1)).unwrap_or(i);
+        let other = usize::try_from(ctx.env().below(i as u64 + 1)).unwrap_or(i);
         runes.swap(i, other.min(i));
     }
     Ok(bytes(runes.into_iter().collect::<String>()))

@@ -166,6 +166,16 @@ pub enum ChartError {
         /// Where it is.
         path: PathBuf,
     },
+    /// A symbolic link leads to nothing.
+    #[error("error evaluating symlink {}: {}", path.display(), crate::go::os::path_error("lstat", &missing.display(), source))]
+    BrokenLink {
+        /// Where the link is.
+        path: PathBuf,
+        /// The part of its way that is missing.
+        missing: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// A symbolic link leads out of the chart's folder.
     #[error("symbolic link {} leads out of the chart", path.display())]
     LinkOutside {

@@ -1,11 +1,12 @@
 //! A chart out of a folder: `.helmignore` counts, files come in byte order of each folder's names.
 //!
-//! Symbolic links are followed while they stay inside the chart's folder. Helm follows them anywhere; here a
-//! link that leads out is refused, so that a fetched tree can't pull in files of the machine.
+//! Symbolic links are followed while they stay inside the chart's folder, or another that the caller names. Helm
+//! follows them anywhere; here a link that leads out is refused, so that a fetched tree can't pull in files of the
+//! machine.
 
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::load::{Budget, LoadedFile, load_files, without_mark};
 use super::read::check_head;
@@ -18,9 +19,22 @@ impl Chart {
     /// [`ChartError`] when the folder can't be read, holds something that is neither file nor folder nor a
     /// link to one inside, passes `limits`, or is no valid chart.
     pub fn load_dir(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
+        Self::load_dir_within(dir, dir, limits)
+    }
+
+    /// As [`Chart::load_dir`], and symbolic links may lead anywhere inside `boundary`: the root of a tree of charts
+    /// that share files. With the root of the file system it is what Helm does.
+    ///
+    /// # Errors
+    /// As [`Chart::load_dir`].
+    pub fn load_dir_within(
+        dir: &Path,
+        boundary: &Path,
+        limits: &ChartLimits,
+    ) -> Result<Self, ChartError> {
         let root = canonical(dir)?;
         check_format(&root, limits)?;
-        load(&root, limits, false)
+        load(&root, &canonical(boundary)?, limits, false)
     }
 
     /// As [`Chart::load_dir`], and every file keeps the time at which it was written, for an archive to bear it.
@@ -30,7 +44,7 @@ impl Chart {
     pub fn load_dir_with_times(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
         let root = canonical(dir)?;
         check_format(&root, limits)?;
-        load(&root, limits, true)
+        load(&root, &root, limits, true)
     }
 
     /// Loads the chart at `path`, a folder or an archive, where its format is known to be v1 or v2: errors are those of
@@ -45,7 +59,7 @@ impl Chart {
             source,
         })?;
         if found.is_dir() {
-            load(&canonical(path)?, limits, false)
+            Self::load_known_dir(path, limits)
         } else {
             Self::load_file(path, limits)
         }
@@ -53,7 +67,8 @@ impl Chart {
 
     /// As [`Chart::load_known`], of a folder.
     pub(crate) fn load_known_dir(dir: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
-        load(&canonical(dir)?, limits, false)
+        let root = canonical(dir)?;
+        load(&root, &root, limits, false)
     }
 }
 
@@ -79,7 +94,12 @@ fn check_format(root: &Path, limits: &ChartLimits) -> Result<(), ChartError> {
     check_head(&head)
 }
 
-fn load(root: &Path, limits: &ChartLimits, keep_times: bool) -> Result<Chart, ChartError> {
+fn load(
+    root: &Path,
+    boundary: &Path,
+    limits: &ChartLimits,
+    keep_times: bool,
+) -> Result<Chart, ChartError> {
     let ignore_file = root.join(".helmignore");
     let rules = match fs::read(&ignore_file) {
         Ok(text) => IgnoreRules::parse(&text)?,
@@ -94,7 +114,7 @@ fn load(root: &Path, limits: &ChartLimits, keep_times: bool) -> Result<Chart, Ch
     let mut budget = Budget::new(limits);
     budget.keep_times = keep_times;
     let mut walk = Walk {
-        root: root.to_owned(),
+        boundary: boundary.to_owned(),
         rules: rules.with_defaults(),
         budget,
         files: Vec::new(),
@@ -104,7 +124,7 @@ fn load(root: &Path, limits: &ChartLimits, keep_times: bool) -> Result<Chart, Ch
 }
 
 struct Walk<'a> {
-    root: PathBuf,
+    boundary: PathBuf,
     rules: IgnoreRules,
     budget: Budget<'a>,
     files: Vec<LoadedFile>,
@@ -154,8 +174,14 @@ impl Walk<'_> {
         let mut kind = fs::symlink_metadata(path).map_err(io)?;
         let mut target = path.to_owned();
         if kind.is_symlink() {
-            target = path.canonicalize().map_err(io)?;
-            if !target.starts_with(&self.root) {
+            target = path
+                .canonicalize()
+                .map_err(|source| ChartError::BrokenLink {
+                    path: path.to_owned(),
+                    missing: first_missing(path),
+                    source,
+                })?;
+            if !target.starts_with(&self.boundary) {
                 return Err(ChartError::LinkOutside {
                     path: path.to_owned(),
                 });
@@ -166,7 +192,7 @@ impl Walk<'_> {
             return Ok(());
         }
         if kind.is_dir() {
-            return self.folder(&target, &name, depth + 1);
+            return self.folder(path, &name, depth + 1);
         }
         if !kind.is_file() {
             return Err(ChartError::Irregular {
@@ -197,4 +223,35 @@ impl Walk<'_> {
         });
         Ok(())
     }
+}
+
+/// The first part of a link's way that is not there, with the links before it resolved.
+fn first_missing(link: &Path) -> PathBuf {
+    // As many as Go follows.
+    const MAX_LINKS: usize = 255;
+    let mut way = link.to_owned();
+    for _ in 0..MAX_LINKS {
+        let mut reached = PathBuf::new();
+        let mut parts = way.components();
+        let mut next = None;
+        for part in parts.by_ref() {
+            if part == Component::ParentDir {
+                reached.pop();
+                continue;
+            }
+            reached.push(part);
+            match fs::symlink_metadata(&reached) {
+                Ok(kind) if kind.is_symlink() => {
+                    next = fs::read_link(&reached).ok();
+                    reached.pop();
+                    break;
+                }
+                Ok(_) => {}
+                Err(_) => return reached,
+            }
+        }
+        let Some(next) = next else { return reached };
+        way = reached.join(next).join(parts.as_path());
+    }
+    way
 }

@@ -162,7 +162,7 @@ pub(super) fn run_with(
         }
     }
     warnings.append(&mut env.warnings);
-    let no_randomness = env.no_randomness;
+    let no_randomness = env.no_randomness();
     // Templates can tie maps into each other; what ties them is let go of here.
     for (_, template) in &order {
         template.dot.clear();

@@ -1,5 +1,8 @@
 //! What rendering is told beside chart and values.
 
+use std::cell::RefCell;
+
+use kubepkg_gotemplate::Env;
 use serde_json::Value;
 
 /// `.Release`: facts about the release that a chart is rendered for.
@@ -115,6 +118,9 @@ pub struct RenderOptions<'a> {
     pub now: Option<(i64, u32)>,
     /// The seed of everything random, for repeatable plans. The machine's randomness when `None`.
     pub seed: Option<u64>,
+    /// Clock and chance from elsewhere, such as a recording; `now` and `seed` have no say then. It is not asked for
+    /// look-ups, nor told of warnings.
+    pub chance: Option<&'a RefCell<dyn Env>>,
     /// Who changes the documents before they are sorted; nobody when `None`.
     pub post_render: Option<super::PostRender<'a>>,
     /// Limits; the default ones when `None`.
@@ -144,6 +150,7 @@ impl std::fmt::Debug for RenderOptions<'_> {
             .field("include_crds", &self.include_crds)
             .field("now", &self.now)
             .field("seed", &self.seed)
+            .field("chance", &self.chance.is_some())
             .field("post_render", &self.post_render.map(|post| post.strategy))
             .field("limits", &self.limits)
             .finish()

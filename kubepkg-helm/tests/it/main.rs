@@ -12,6 +12,8 @@ mod cli;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod laws;
+#[cfg(unix)]
+mod links;
 mod lock;
 mod misc;
 mod package;

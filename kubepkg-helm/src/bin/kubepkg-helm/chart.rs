@@ -52,7 +52,8 @@ pub(super) fn find(name: &str) -> Result<PathBuf, Error> {
 pub(super) fn load(path: &Path) -> Result<Chart, ChartError> {
     let limits = ChartLimits::default();
     if path.is_dir() {
-        Chart::load_dir(path, &limits)
+        // As Helm does, follow links anywhere.
+        Chart::load_dir_within(path, Path::new("/"), &limits)
     } else {
         Chart::load_file(path, &limits)
     }

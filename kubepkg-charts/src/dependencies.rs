@@ -1,4 +1,5 @@
-//! The dependencies of a chart in a folder: choosing them, locking them, fetching them into `charts/`, listing them.
+//! The dependencies of a chart in a folder: choosing them, locking them, fetching them into `charts/`. To
+//! list them there is [`kubepkg_helm::list_dependencies`].
 //!
 //! [`update`] chooses versions for what `Chart.yaml` asks for and writes the lock; [`build`] fetches what the lock says
 //! and refuses one that does not belong to `Chart.yaml`. Locks, digests and archives are those of `helm dependency`.
@@ -7,7 +8,6 @@
 //!
 //! Unlike Helm, a repository need not be added first, and no index is kept from an earlier day: each update asks.
 
-mod list;
 mod offers;
 mod place;
 
@@ -21,8 +21,6 @@ use kubepkg_helm::{
 };
 use kubepkg_resolve::{Constraint, Version};
 use kubepkg_source::{Charts, FetchError};
-
-pub use list::{ListedDependency, Listing, list};
 
 use crate::pull::{ChartAddress, ProvenanceWish, PullError, PullOptions, pull, write_aside};
 use crate::push::provenance_path;

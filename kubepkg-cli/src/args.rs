@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Rollback(cmd::rollback::Arguments),
     /// Remove packages
     Remove(cmd::remove::Arguments),
+    /// Pack, push, pull and sign charts; no cluster is needed
+    Chart(Box<cmd::chart::Arguments>),
     /// Print the version of this program
     Version,
     /// Print the completion script of a shell

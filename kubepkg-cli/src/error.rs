@@ -52,6 +52,9 @@ pub enum CliError {
     /// There is nothing to roll back to.
     #[error(transparent)]
     Rollback(#[from] RollbackError),
+    /// Something with a chart did not work.
+    #[error(transparent)]
+    Chart(#[from] Box<crate::cmd::chart::ChartError>),
     /// There is no such package.
     #[error("there is no package {package} in the cluster")]
     NoPackage {

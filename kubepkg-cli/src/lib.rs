@@ -27,6 +27,7 @@ mod wait;
 
 pub use args::Format;
 pub use cluster::{Cluster, Connection, Listed};
+pub use cmd::chart::ChartError;
 pub use context::Context;
 pub use error::CliError;
 pub use exit::Exit;

@@ -73,6 +73,9 @@ impl Report {
                     .tries
                     .extend(first.map(|package| format!("kubectl describe package {package}")));
             }
+            CliError::Chart(error) => {
+                report.tries.extend(error.hint(name));
+            }
             CliError::File { .. }
             | CliError::Document { .. }
             | CliError::Aborted

@@ -128,6 +128,7 @@ async fn dispatch(
         Command::History(arguments) => cmd::history::run(arguments, context).await,
         Command::Rollback(arguments) => cmd::rollback::run(arguments, context).await,
         Command::Remove(arguments) => cmd::remove::run(arguments, context).await,
+        Command::Chart(arguments) => cmd::chart::run(arguments, context).await,
         Command::Version => {
             context.out.result(&context.version.clone())?;
             Ok(Exit::Done)

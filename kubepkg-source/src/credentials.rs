@@ -114,6 +114,14 @@ impl DockerConfig {
         }
     }
 
+    /// The file at this path, which need not be there.
+    pub fn if_there(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            required: false,
+        }
+    }
+
     /// The file that Docker itself reads, when it exists: `config.json` in the folder
     /// `docker_config` (the variable `DOCKER_CONFIG`) or else in `.docker` below `home`.
     pub fn usual(docker_config: Option<&Path>, home: Option<&Path>) -> Option<Self> {
@@ -121,10 +129,7 @@ impl DockerConfig {
             Some(folder) => folder.to_path_buf(),
             None => home?.join(".docker"),
         };
-        Some(Self {
-            path: folder.join("config.json"),
-            required: false,
-        })
+        Some(Self::if_there(folder.join("config.json")))
     }
 
     /// The file.
@@ -134,11 +139,7 @@ impl DockerConfig {
 
     /// The content, or `None` when there is no file: for writers, who make it.
     pub(crate) fn read_or_none(&self) -> Result<Option<Vec<u8>>, CredentialError> {
-        let usual = Self {
-            path: self.path.clone(),
-            required: false,
-        };
-        usual.read()
+        Self::if_there(&self.path).read()
     }
 
     pub(crate) fn format_error(&self) -> CredentialError {

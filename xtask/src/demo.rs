@@ -1,5 +1,6 @@
 //! What people can watch on a control plane of its own: the main job (`cargo xtask demo`), charts of theirs
-//! (`cargo xtask try`), and what the operator costs (`cargo xtask bench operator`).
+//! (`cargo xtask try`), what the operator costs (`cargo xtask bench operator`), and
+//! how long a large index takes (`cargo xtask bench index`).
 
 use std::process::Command;
 
@@ -29,6 +30,21 @@ pub(crate) fn bench_operator() -> Result<()> {
     let operator = target.join("release").join("kubepkg-operator");
     let mut command = ready("kubepkg-bench-operator")?;
     run(command.arg("--operator").arg(operator), "")
+}
+
+/// Times the loading of a large index.
+pub(crate) fn bench_index() -> Result<()> {
+    let helm = assets::ensure()?.join("helm");
+    let mut command = cargo();
+    command.args([
+        "run",
+        "--release",
+        "--package",
+        "kubepkg-source",
+        "--example",
+        "bench_index",
+    ]);
+    run(command.args(["--", "26"]).arg(helm), "")
 }
 
 /// A program of the workspace, with everything that it needs built.

@@ -110,6 +110,8 @@ enum Command {
 enum Subject {
     /// Requests and memory of the operator, as built for release.
     Operator,
+    /// Loading a 26 MB `index.yaml`, with the helm program beside it, as built for release.
+    Index,
 }
 
 fn main() -> ExitCode {
@@ -119,6 +121,9 @@ fn main() -> ExitCode {
         Command::Bench {
             what: Subject::Operator,
         } => demo::bench_operator(),
+        Command::Bench {
+            what: Subject::Index,
+        } => demo::bench_index(),
         Command::Ci => ci::run_all(),
         Command::Test { arguments } => suite::test(&arguments),
         Command::Assets { clean: true } => assets::clean(),

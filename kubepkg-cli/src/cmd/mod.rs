@@ -1,5 +1,6 @@
 //! The commands, one module each: arguments, the calls they make, and the table they show.
 
+pub(crate) mod chart;
 pub(crate) mod completions;
 pub(crate) mod history;
 pub(crate) mod install;

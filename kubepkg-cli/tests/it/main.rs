@@ -8,6 +8,7 @@
 //! The built `kubepkg` on a real API server. No operator runs; where one is needed the test writes the status
 //! that an operator would write.
 
+mod chart;
 mod command_line;
 mod desk;
 mod extend;

@@ -24,6 +24,19 @@ impl GoString {
         std::str::from_utf8(&self.0).ok()
     }
 
+    /// The text as Go's encoders write it: one U+FFFD for each byte that is no UTF-8.
+    pub fn to_encoded(&self) -> String {
+        if let Some(text) = self.as_str() {
+            return text.to_owned();
+        }
+        let mut text = String::with_capacity(self.len());
+        for chunk in self.utf8_chunks() {
+            text.push_str(chunk.valid());
+            text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+        }
+        text
+    }
+
     /// The text with every invalid sequence replaced by U+FFFD.
     pub fn to_str_lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
@@ -76,6 +89,13 @@ impl From<&String> for GoString {
 impl From<&[u8]> for GoString {
     fn from(bytes: &[u8]) -> Self {
         Self(Arc::from(bytes))
+    }
+}
+
+impl From<Arc<[u8]>> for GoString {
+    /// Shares the bytes.
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self(bytes)
     }
 }
 

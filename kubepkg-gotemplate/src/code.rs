@@ -9,16 +9,17 @@
 //! The stack of values holds, for a call, the piped value first (when there is one), then the
 //! arguments.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::bytestring::GoString;
+use crate::compile::compile;
 use crate::constant::Const;
 use crate::func::Function;
 use crate::funcs::Builtin;
 use crate::gotype::Type;
-use crate::node::{Name, NodeId, Source};
+use crate::node::{Name, Names, NodeId, Source, Span};
 
-/// A variable name, numbered per source.
+/// A variable name, numbered per template.
 pub(crate) type VarId = u32;
 
 /// An instruction number.
@@ -27,8 +28,8 @@ pub(crate) type Label = usize;
 /// One instruction.
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// Writes text; the node is the text's.
-    Text(GoString, NodeId),
+    /// Writes a stretch of the source; the node is the text's.
+    Text(Span, NodeId),
     /// Pops a value and writes it; the node is the action.
     Print(NodeId),
     Pop,
@@ -67,11 +68,11 @@ pub(crate) enum Op {
     Dot,
     Var(VarId),
     /// Fields of dot: no arguments.
-    DotFields(Box<[Name]>, NodeId),
-    /// Fields of a variable: no arguments.
-    VarFields(VarId, Box<[Name]>, NodeId),
+    DotFields(Names, NodeId),
+    /// Fields of a variable, behind its own name: no arguments.
+    VarFields(VarId, Names, NodeId),
     /// Fields of the popped value: no arguments.
-    Fields(Box<[Name]>, NodeId),
+    Fields(Names, NodeId),
     /// An `interface {}` is replaced by what it holds.
     Unwrap,
     Declare(VarId),
@@ -84,8 +85,8 @@ pub(crate) enum Op {
         stop_on: bool,
         target: Label,
     },
-    Call(Box<CallOp>),
-    CallBuiltin(Box<BuiltinOp>),
+    Call(CallOp),
+    CallBuiltin(BuiltinOp),
     /// Pops the receiver and looks for the method; a field without arguments, or no receiver at
     /// all, gives the result at once and jumps behind the call.
     Method(Box<MethodOp>),
@@ -134,17 +135,26 @@ pub(crate) struct MethodOp {
     pub(crate) end: Label,
 }
 
-/// A template, ready to run.
+/// A template.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) name: GoString,
     pub(crate) source: Arc<Source>,
-    pub(crate) ops: Vec<Op>,
+    pub(crate) root: NodeId,
+    /// Made when it is first run: of a library's templates most charts run a few.
+    pub(crate) ops: OnceLock<Vec<Op>>,
     /// Whether the body holds nothing but white space.
     pub(crate) is_empty: bool,
 }
 
-/// The numbers of variable names of a source. `$` is 0.
+impl Template {
+    /// The instructions.
+    pub(crate) fn ops(&self) -> &[Op] {
+        self.ops.get_or_init(|| compile(&self.source, self.root))
+    }
+}
+
+/// The numbers of variable names of a template. `$` is 0.
 pub(crate) fn root_var() -> VarId {
     0
 }

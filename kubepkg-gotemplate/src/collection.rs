@@ -186,7 +186,7 @@ impl FromIterator<Value> for List {
 
 impl Drop for ListBody {
     fn drop(&mut self) {
-        if self.items.iter().any(is_container) {
+        if self.items.iter().any(owns_more) {
             drop_flat(std::mem::take(&mut self.items));
         }
     }
@@ -437,14 +437,19 @@ impl FromIterator<(GoString, Value)> for Map {
 impl Drop for MapBody {
     fn drop(&mut self) {
         let entries = self.0.get_mut();
-        if entries.values().any(is_container) {
+        if entries.values().any(owns_more) {
             drop_flat(std::mem::take(entries).into_values().collect());
         }
     }
 }
 
-fn is_container(value: &Value) -> bool {
-    matches!(value, Value::List(_) | Value::Map(_))
+/// Whether dropping the value drops what it holds, too: nobody else has it.
+fn owns_more(value: &Value) -> bool {
+    match value {
+        Value::List(list) => list.body.as_ref().is_some_and(|b| Rc::strong_count(b) == 1),
+        Value::Map(map) => map.body.as_ref().is_some_and(|b| Rc::strong_count(b) == 1),
+        _ => false,
+    }
 }
 
 /// Drops values with a list of work instead of the call stack.

@@ -1,43 +1,28 @@
 //! The compiler: from the syntax tree to instructions, with a list of work instead of recursion.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::bytestring::GoString;
-use crate::code::{BuiltinOp, CallOp, Label, MethodOp, Op, RangeOp, Template, VarId, root_var};
+use crate::code::{BuiltinOp, CallOp, Label, MethodOp, Op, RangeOp, VarId, root_var};
 use crate::constant::{Const, ideal, literal, nil_argument};
 use crate::func::Signature;
 use crate::funcs::Builtin;
 use crate::gotype::{REFLECT_VALUE, Type};
-use crate::node::{BranchKind, Name, NodeId, NodeKind, Source, Target};
+use crate::node::{BranchKind, Name, Names, NodeId, NodeKind, Source, Span, Target};
 
-/// Compiles the templates of one source.
-pub(crate) fn compile(
-    source: &Arc<Source>,
-    roots: impl IntoIterator<Item = (GoString, NodeId)>,
-) -> Vec<Arc<Template>> {
-    let mut names = HashMap::from([(GoString::from("$"), root_var())]);
-    roots
-        .into_iter()
-        .map(|(name, root)| {
-            let mut compiler = Compiler {
-                source,
-                names: &mut names,
-                ops: Vec::new(),
-                labels: Vec::new(),
-                work: vec![Task::Emit(Op::Return), Task::Stmt(root)],
-                loops: Vec::new(),
-            };
-            compiler.run();
-            let ops = compiler.finish();
-            Arc::new(Template {
-                is_empty: source.is_empty_tree(root),
-                name,
-                source: source.clone(),
-                ops,
-            })
-        })
-        .collect()
+/// The instructions of a template: of a source, from this node on.
+pub(crate) fn compile(source: &Source, root: NodeId) -> Vec<Op> {
+    let mut compiler = Compiler {
+        source,
+        names: HashMap::new(),
+        ops: Vec::with_capacity(32),
+        labels: Vec::new(),
+        work: Vec::with_capacity(32),
+        loops: Vec::new(),
+    };
+    compiler.work.push(Task::Emit(Op::Return));
+    compiler.work.push(Task::Stmt(root));
+    compiler.run();
+    compiler.finish()
 }
 
 /// What type an argument must have.
@@ -63,7 +48,8 @@ enum Task {
 
 struct Compiler<'s> {
     source: &'s Source,
-    names: &'s mut HashMap<GoString, VarId>,
+    /// The numbers of variables other than `$`.
+    names: HashMap<&'s [u8], VarId>,
     ops: Vec<Op>,
     /// Where each label stands.
     labels: Vec<usize>,
@@ -73,7 +59,7 @@ struct Compiler<'s> {
     loops: Vec<(Label, Label)>,
 }
 
-impl Compiler<'_> {
+impl<'s> Compiler<'s> {
     fn run(&mut self) {
         while let Some(task) = self.work.pop() {
             let at = self.work.len();
@@ -127,9 +113,12 @@ impl Compiler<'_> {
         self.labels.len() - 1
     }
 
-    fn var(&mut self, name: &GoString) -> VarId {
-        let next = VarId::try_from(self.names.len()).unwrap_or(VarId::MAX);
-        *self.names.entry(name.clone()).or_insert(next)
+    fn var(&mut self, name: &'s Name) -> VarId {
+        if **name == *b"$" {
+            return root_var();
+        }
+        let next = VarId::try_from(self.names.len() + 1).unwrap_or(VarId::MAX);
+        *self.names.entry(name.as_bytes()).or_insert(next)
     }
 
     fn emit(&mut self, op: Op) {
@@ -142,8 +131,11 @@ impl Compiler<'_> {
 
     fn stmt(&mut self, id: NodeId) {
         match self.source.kind(id) {
-            NodeKind::Text(text) if !text.is_empty() => self.emit(Op::Text(text.clone(), id)),
-            NodeKind::List(nodes) => self.work.extend(nodes.iter().map(|n| Task::Stmt(*n))),
+            NodeKind::Text(text) if !text.is_empty() => self.emit(Op::Text(*text, id)),
+            NodeKind::List(nodes) => {
+                let nodes = self.source.list(*nodes);
+                self.work.extend(nodes.iter().map(|n| Task::Stmt(*n)));
+            }
             NodeKind::Action(pipe) => {
                 self.work.push(Task::Pipe(*pipe));
                 let declares = matches!(self.source.kind(*pipe), NodeKind::Pipe { decl, .. } if !decl.is_empty());
@@ -210,7 +202,7 @@ impl Compiler<'_> {
             NodeKind::Pipe {
                 decl, is_assign, ..
             } => {
-                let vars = self.decl_vars(decl).into_iter().map(|(var, _)| var);
+                let vars = self.decl_vars(*decl).into_iter().map(|(var, _)| var);
                 (vars.collect(), *is_assign)
             }
             _ => (Vec::new(), false),
@@ -236,14 +228,16 @@ impl Compiler<'_> {
         self.emit(Op::Leave);
     }
 
-    fn decl_vars(&mut self, decl: &[NodeId]) -> Vec<(VarId, Name)> {
-        decl.iter()
-            .filter_map(|id| match self.source.kind(*id) {
-                NodeKind::Variable(names) => names.first().cloned(),
+    fn decl_vars(&mut self, decl: Span) -> Vec<(VarId, Name)> {
+        let source = self.source;
+        let names = source
+            .list(decl)
+            .iter()
+            .filter_map(|id| match source.kind(*id) {
+                NodeKind::Variable(names) => names.first(),
                 _ => None,
-            })
-            .map(|name| (self.var(&name), name))
-            .collect()
+            });
+        names.map(|name| (self.var(name), name.clone())).collect()
     }
 
     fn pipe(&mut self, id: NodeId) {
@@ -256,11 +250,11 @@ impl Compiler<'_> {
             return;
         };
         self.emit(Op::At(id));
-        for (i, cmd) in cmds.iter().enumerate() {
+        for (i, cmd) in self.source.list(*cmds).iter().enumerate() {
             self.work.push(Task::Cmd(*cmd, i > 0));
             self.emit(Op::Unwrap);
         }
-        for (var, name) in self.decl_vars(decl) {
+        for (var, name) in self.decl_vars(*decl) {
             self.emit(if *is_assign {
                 Op::Assign(var, name)
             } else {
@@ -273,7 +267,7 @@ impl Compiler<'_> {
         let NodeKind::Command(words) = self.source.kind(id) else {
             return;
         };
-        let Some((&first, args)) = words.split_first() else {
+        let Some((&first, args)) = self.source.list(*words).split_first() else {
             return;
         };
         let has_args = !args.is_empty() || has_final;
@@ -284,7 +278,7 @@ impl Compiler<'_> {
                     self.emit(Op::Dot);
                     self.method_call(first, names, args, has_final);
                 } else {
-                    self.emit(Op::DotFields(names.clone().into(), first));
+                    self.emit(Op::DotFields(names.clone(), first));
                 }
             }
             NodeKind::Chain { node, fields } => {
@@ -293,7 +287,7 @@ impl Compiler<'_> {
                 if has_args {
                     self.method_call(first, fields, args, has_final);
                 } else {
-                    self.emit(Op::Fields(fields.clone().into(), first));
+                    self.emit(Op::Fields(fields.clone(), first));
                 }
             }
             NodeKind::Variable(names) => {
@@ -309,10 +303,10 @@ impl Compiler<'_> {
                     self.emit(Op::Var(var));
                     self.method_call(first, fields, args, has_final);
                 } else {
-                    self.variable(first, var, fields);
+                    self.variable(first, var, names);
                 }
             }
-            NodeKind::Identifier { target, .. } => self.call(first, target, id, args, has_final),
+            NodeKind::Identifier(target) => self.call(first, target, id, args, has_final),
             NodeKind::Pipe { .. } => {
                 if has_args {
                     self.not_a_function(first);
@@ -349,11 +343,11 @@ impl Compiler<'_> {
         self.fail(format!("can't give argument to non-function {text}"));
     }
 
-    fn variable(&mut self, node: NodeId, var: VarId, fields: &[Name]) {
-        self.emit(if fields.is_empty() {
+    fn variable(&mut self, node: NodeId, var: VarId, names: &Names) {
+        self.emit(if names.len() == 1 {
             Op::Var(var)
         } else {
-            Op::VarFields(var, fields.into(), node)
+            Op::VarFields(var, names.clone(), node)
         });
     }
 
@@ -403,22 +397,22 @@ impl Compiler<'_> {
             Target::Builtin(Builtin::Or) => self.and_or(args, has_final, true),
             Target::Builtin(builtin) => {
                 self.args(args, &signature);
-                self.emit(Op::CallBuiltin(Box::new(BuiltinOp {
+                self.emit(Op::CallBuiltin(BuiltinOp {
                     builtin: *builtin,
                     argc: args.len(),
                     has_final,
                     node,
                     callee: args.first().copied(),
-                })));
+                }));
             }
             Target::Function(function) => {
                 self.args(args, &signature);
-                self.emit(Op::Call(Box::new(CallOp {
+                self.emit(Op::Call(CallOp {
                     function: function.clone(),
                     argc: args.len(),
                     has_final,
                     node,
-                })));
+                }));
             }
         }
     }
@@ -470,18 +464,18 @@ impl Compiler<'_> {
                 }
                 return;
             }
-            NodeKind::Field(names) => self.emit(Op::DotFields(names.clone().into(), id)),
+            NodeKind::Field(names) => self.emit(Op::DotFields(names.clone(), id)),
             NodeKind::Variable(names) => {
-                if let Some((name, fields)) = names.split_first() {
+                if let Some(name) = names.first() {
                     let var = self.var(name);
-                    self.variable(id, var, fields);
+                    self.variable(id, var, names);
                 }
             }
             NodeKind::Pipe { .. } => self.work.push(Task::Pipe(id)),
-            NodeKind::Identifier { target, .. } => self.call(id, target, id, &[], false),
+            NodeKind::Identifier(target) => self.call(id, target, id, &[], false),
             NodeKind::Chain { node, fields } => {
                 self.work.push(Task::Arg(*node, ArgType::Untyped));
-                self.emit(Op::Fields(fields.clone().into(), id));
+                self.emit(Op::Fields(fields.clone(), id));
             }
             kind => {
                 match ty {

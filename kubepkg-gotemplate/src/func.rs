@@ -160,16 +160,17 @@ impl Function {
 
 /// The functions that templates may call, beside the built-ins of the language.
 ///
-/// A function of the same name as a built-in (`slice`) hides it.
+/// A function of the same name as a built-in (`slice`) hides it. A clone shares the functions until one of the two is
+/// changed.
 #[derive(Clone, Debug, Default)]
 pub struct FuncTable {
-    functions: BTreeMap<&'static str, Arc<Function>>,
+    functions: Arc<BTreeMap<&'static str, Arc<Function>>>,
 }
 
 impl FuncTable {
     /// Adds a function; one of the same name is replaced.
     pub fn insert(&mut self, function: Function) {
-        self.functions.insert(function.name, Arc::new(function));
+        Arc::make_mut(&mut self.functions).insert(function.name, Arc::new(function));
     }
 
     /// Adds every function of a list.
@@ -181,7 +182,7 @@ impl FuncTable {
 
     /// Removes a function.
     pub fn remove(&mut self, name: &str) {
-        self.functions.remove(name);
+        Arc::make_mut(&mut self.functions).remove(name);
     }
 
     /// The function of this name.

@@ -1,8 +1,11 @@
 //! The syntax tree: all nodes of one parsed text in one flat store, addressed by number.
 //!
 //! A flat store is dropped, walked and printed without recursion, so that a template nested ten
-//! thousand deep is no danger. Nodes keep byte offsets; lines and columns are counted only when an
-//! error is reported. [`Source::node_text`] writes a node back as Go does in its error texts.
+//! thousand deep is no danger. A chart's templates are parsed anew for every rendering, so a node
+//! is cheap to make and to drop: what a node holds of its text is a stretch of it, its children are
+//! a stretch of one list, and chains of names that are written alike are one. Nodes keep byte
+//! offsets; lines and columns are counted only when an error is reported. [`Source::node_text`]
+//! writes a node back as Go does in its error texts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,8 +25,35 @@ pub(crate) struct Source {
     pub(crate) parse_name: String,
     pub(crate) text: Vec<u8>,
     pub(crate) nodes: Vec<Node>,
+    /// Children of all nodes.
+    lists: Vec<NodeId>,
     /// Offsets at which lines begin, found when the first error is reported.
     lines: OnceLock<Vec<usize>>,
+}
+
+/// A stretch of a source's text or of its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// The stretch, unless it lies beyond what a source may hold.
+    pub(crate) fn new(start: usize, end: usize) -> Option<Self> {
+        Some(Self {
+            start: u32::try_from(start).ok()?,
+            end: u32::try_from(end).ok()?,
+        })
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 #[derive(Debug)]
@@ -35,9 +65,12 @@ pub(crate) struct Node {
 /// A name in a chain of fields.
 pub(crate) type Name = GoString;
 
+/// A chain of names.
+pub(crate) type Names = Arc<[Name]>;
+
 #[derive(Debug)]
 pub(crate) enum NodeKind {
-    Text(GoString),
+    Text(Span),
     Action(NodeId),
     Branch {
         kind: BranchKind,
@@ -51,30 +84,27 @@ pub(crate) enum NodeKind {
     },
     Break,
     Continue,
-    List(Vec<NodeId>),
+    List(Span),
     Pipe {
         is_assign: bool,
-        decl: Vec<NodeId>,
-        cmds: Vec<NodeId>,
+        decl: Span,
+        cmds: Span,
     },
-    Command(Vec<NodeId>),
-    Identifier {
-        name: GoString,
-        target: Target,
-    },
+    Command(Span),
+    Identifier(Target),
     /// The name of the variable, then fields.
-    Variable(Vec<Name>),
-    Field(Vec<Name>),
+    Variable(Names),
+    Field(Names),
     Chain {
         node: NodeId,
-        fields: Vec<Name>,
+        fields: Names,
     },
     Dot,
     Nil,
     Bool(bool),
     Number(Box<Number>),
     String {
-        quoted: GoString,
+        quoted: Span,
         text: GoString,
     },
 }
@@ -84,6 +114,15 @@ pub(crate) enum NodeKind {
 pub(crate) enum Target {
     Function(Arc<Function>),
     Builtin(Builtin),
+}
+
+impl Target {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Function(function) => function.name,
+            Self::Builtin(builtin) => builtin.name(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +165,9 @@ impl Source {
         Self {
             parse_name: parse_name.to_owned(),
             text: text.to_vec(),
-            nodes: Vec::new(),
+            // What an ordinary template comes to, so that the list need not grow.
+            nodes: Vec::with_capacity((text.len() / 16).min(1024)),
+            lists: Vec::with_capacity((text.len() / 16).min(1024)),
             lines: OnceLock::new(),
         }
     }
@@ -138,6 +179,23 @@ impl Source {
     pub(crate) fn kind(&self, id: NodeId) -> &NodeKind {
         // Every id comes from the parser of this very source.
         self.node(id).map_or(&NodeKind::Nil, |n| &n.kind)
+    }
+
+    /// Stores children; `None` when there are more than a source may hold.
+    pub(crate) fn add_list(&mut self, children: &[NodeId]) -> Option<Span> {
+        let start = self.lists.len();
+        self.lists.extend_from_slice(children);
+        Span::new(start, self.lists.len())
+    }
+
+    /// Children.
+    pub(crate) fn list(&self, span: Span) -> &[NodeId] {
+        self.lists.get(span.range()).unwrap_or_default()
+    }
+
+    /// A stretch of the text.
+    pub(crate) fn bytes(&self, span: Span) -> &[u8] {
+        self.text.get(span.range()).unwrap_or_default()
     }
 
     /// Line (from 1) and column (bytes, from 0) of a node.
@@ -179,7 +237,7 @@ impl Source {
     /// Pushes the parts of a node's text in reading order.
     fn pieces<'a>(&'a self, id: NodeId, work: &mut Vec<Piece<'a>>) {
         match self.kind(id) {
-            NodeKind::Text(text) => work.push(Piece::Bytes(text)),
+            NodeKind::Text(text) => work.push(Piece::Bytes(self.bytes(*text))),
             NodeKind::Action(pipe) => {
                 work.extend([Piece::Text("{{"), Piece::Node(*pipe), Piece::Text("}}")]);
             }
@@ -211,13 +269,15 @@ impl Source {
             }
             NodeKind::Break => work.push(Piece::Text("{{break}}")),
             NodeKind::Continue => work.push(Piece::Text("{{continue}}")),
-            NodeKind::List(nodes) => work.extend(nodes.iter().map(|n| Piece::Node(*n))),
+            NodeKind::List(nodes) => {
+                work.extend(self.list(*nodes).iter().map(|n| Piece::Node(*n)));
+            }
             NodeKind::Pipe {
                 is_assign,
                 decl,
                 cmds,
             } => {
-                for (i, variable) in decl.iter().enumerate() {
+                for (i, variable) in self.list(*decl).iter().enumerate() {
                     if i > 0 {
                         work.push(Piece::Text(", "));
                     }
@@ -226,7 +286,7 @@ impl Source {
                 if !decl.is_empty() {
                     work.push(Piece::Text(if *is_assign { " = " } else { " := " }));
                 }
-                for (i, cmd) in cmds.iter().enumerate() {
+                for (i, cmd) in self.list(*cmds).iter().enumerate() {
                     if i > 0 {
                         work.push(Piece::Text(" | "));
                     }
@@ -234,14 +294,14 @@ impl Source {
                 }
             }
             NodeKind::Command(args) => {
-                for (i, arg) in args.iter().enumerate() {
+                for (i, arg) in self.list(*args).iter().enumerate() {
                     if i > 0 {
                         work.push(Piece::Text(" "));
                     }
                     self.parenthesized(*arg, work);
                 }
             }
-            NodeKind::Identifier { name, .. } => work.push(Piece::Bytes(name)),
+            NodeKind::Identifier(target) => work.push(Piece::Text(target.name())),
             NodeKind::Variable(names) => {
                 for (i, name) in names.iter().enumerate() {
                     if i > 0 {
@@ -251,13 +311,13 @@ impl Source {
                 }
             }
             NodeKind::Field(names) => {
-                for name in names {
+                for name in names.iter() {
                     work.extend([Piece::Text("."), Piece::Bytes(name)]);
                 }
             }
             NodeKind::Chain { node, fields } => {
                 self.parenthesized(*node, work);
-                for name in fields {
+                for name in fields.iter() {
                     work.extend([Piece::Text("."), Piece::Bytes(name)]);
                 }
             }
@@ -265,7 +325,7 @@ impl Source {
             NodeKind::Nil => work.push(Piece::Text("nil")),
             NodeKind::Bool(b) => work.push(Piece::Text(if *b { "true" } else { "false" })),
             NodeKind::Number(number) => work.push(Piece::Bytes(number.text.as_bytes())),
-            NodeKind::String { quoted, .. } => work.push(Piece::Bytes(quoted)),
+            NodeKind::String { quoted, .. } => work.push(Piece::Bytes(self.bytes(*quoted))),
         }
     }
 
@@ -281,8 +341,8 @@ impl Source {
     /// even one that prints nothing, does not.
     pub(crate) fn is_empty_tree(&self, root: NodeId) -> bool {
         match self.kind(root) {
-            NodeKind::List(nodes) => nodes.iter().all(|n| match self.kind(*n) {
-                NodeKind::Text(text) => is_blank(text),
+            NodeKind::List(nodes) => self.list(*nodes).iter().all(|n| match self.kind(*n) {
+                NodeKind::Text(text) => is_blank(self.bytes(*text)),
                 _ => false,
             }),
             _ => false,

@@ -1,12 +1,11 @@
 //! Template sets: parsed once, executed many times, from any thread.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::budget::{Budget, Meter};
 use crate::bytestring::GoString;
 use crate::code::Template;
-use crate::compile::compile;
 use crate::context::Context;
 use crate::env::Env;
 use crate::error::{ExecError, ParseError};
@@ -126,7 +125,17 @@ impl TemplateSet {
         text: &[u8],
     ) -> Result<Vec<Arc<Template>>, ParseError> {
         let parsed = parse(name, text, &self.funcs)?;
-        Ok(compile(&Arc::new(parsed.source), parsed.roots))
+        let source = Arc::new(parsed.source);
+        let templates = parsed.roots.into_iter().map(|(name, root)| {
+            Arc::new(Template {
+                is_empty: source.is_empty_tree(root),
+                name,
+                source: source.clone(),
+                root,
+                ops: OnceLock::new(),
+            })
+        });
+        Ok(templates.collect())
     }
 }
 

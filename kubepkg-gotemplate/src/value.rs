@@ -406,57 +406,86 @@ impl Value {
     /// The value as Go's `encoding/json` would encode it. Integral floats become JSON integers.
     ///
     /// # Errors
-    /// Complex numbers, functions, NaN, infinities, and nesting deeper than [`MAX_VALUE_DEPTH`].
+    /// Complex numbers, functions, NaN, infinities, nesting deeper than [`MAX_VALUE_DEPTH`], and more text or values
+    /// than [`fmt::MAX_TEXT`](crate::fmt::MAX_TEXT) has room for.
     pub fn to_json(&self) -> Result<serde_json::Value, ToJsonError> {
-        to_json(self, 0)
+        let mut walk = ToJson {
+            left: crate::fmt::MAX_TEXT,
+        };
+        walk.value(self, 0)
     }
 }
 
-fn to_json(value: &Value, depth: usize) -> Result<serde_json::Value, ToJsonError> {
-    use serde_json::Value as Json;
-    if depth > MAX_VALUE_DEPTH {
-        return Err(ToJsonError::TooDeep);
+/// A walk over a value, with what may still come of it: shared parts count as often as they occur.
+struct ToJson {
+    left: usize,
+}
+
+impl ToJson {
+    /// The least that a value is taken for, in bytes.
+    const NODE: usize = 16;
+
+    fn charge(&mut self, bytes: usize) -> Result<(), ToJsonError> {
+        let left = self.left.checked_sub(bytes.max(Self::NODE));
+        self.left = left.ok_or(ToJsonError::TooLarge)?;
+        Ok(())
     }
-    Ok(match value {
-        Value::Nil | Value::TypedNil(_) => Json::Null,
-        Value::Bool(b) => Json::Bool(*b),
-        Value::Int(_, n) => Json::from(*n),
-        Value::Uint(_, n) => Json::from(*n),
-        Value::Float(_, x) => float_to_json(*x)?,
-        Value::Complex(..) | Value::Func(_) => {
-            return Err(ToJsonError::UnsupportedType(value.type_name()));
+
+    fn text(&mut self, text: &GoString) -> Result<String, ToJsonError> {
+        self.charge(text.len())?;
+        Ok(text.to_encoded())
+    }
+
+    fn value(&mut self, value: &Value, depth: usize) -> Result<serde_json::Value, ToJsonError> {
+        use serde_json::Value as Json;
+        if depth > MAX_VALUE_DEPTH {
+            return Err(ToJsonError::TooDeep);
         }
-        Value::String(s) => Json::String(s.to_str_lossy().into_owned()),
-        Value::Bytes(b) if b.is_nil() => Json::Null,
-        Value::Bytes(b) => Json::String(b.to_base64()),
-        Value::List(l) if l.is_nil() => Json::Null,
-        Value::List(l) => {
-            let items: Result<Vec<_>, _> = l.iter().map(|v| to_json(v, depth + 1)).collect();
-            Json::Array(items?)
-        }
-        Value::Map(m) if m.is_nil() => Json::Null,
-        Value::Map(m) => {
-            let mut entries = serde_json::Map::new();
-            for (key, item) in m.borrow().iter() {
-                entries.insert(key.to_str_lossy().into_owned(), to_json(item, depth + 1)?);
+        self.charge(0)?;
+        Ok(match value {
+            Value::Nil | Value::TypedNil(_) => Json::Null,
+            Value::Bool(b) => Json::Bool(*b),
+            Value::Int(_, n) => Json::from(*n),
+            Value::Uint(_, n) => Json::from(*n),
+            Value::Float(_, x) => float_to_json(*x)?,
+            Value::Complex(..) | Value::Func(_) => {
+                return Err(ToJsonError::UnsupportedType(value.type_name()));
             }
-            Json::Object(entries)
-        }
-        Value::Object(o) => {
-            if let Some(text) = o.json() {
-                serde_json::from_str(&text)
-                    .map_err(|_| ToJsonError::Malformed(value.type_name()))?
-            } else if let Some(inner) = o.underlying() {
-                to_json(&inner, depth + 1)?
-            } else {
+            Value::String(s) => Json::String(self.text(s)?),
+            Value::Bytes(b) if b.is_nil() => Json::Null,
+            Value::Bytes(b) => {
+                self.charge(b.len())?;
+                Json::String(b.to_base64())
+            }
+            Value::List(l) if l.is_nil() => Json::Null,
+            Value::List(l) => {
+                let items: Result<Vec<_>, _> = l.iter().map(|v| self.value(v, depth + 1)).collect();
+                Json::Array(items?)
+            }
+            Value::Map(m) if m.is_nil() => Json::Null,
+            Value::Map(m) => {
                 let mut entries = serde_json::Map::new();
-                for (key, item) in o.json_fields() {
-                    entries.insert(key.to_owned(), to_json(&item, depth + 1)?);
+                for (key, item) in m.borrow().iter() {
+                    entries.insert(self.text(key)?, self.value(item, depth + 1)?);
                 }
                 Json::Object(entries)
             }
-        }
-    })
+            Value::Object(o) => {
+                if let Some(text) = o.json() {
+                    serde_json::from_str(&text)
+                        .map_err(|_| ToJsonError::Malformed(value.type_name()))?
+                } else if let Some(inner) = o.underlying() {
+                    self.value(&inner, depth + 1)?
+                } else {
+                    let mut entries = serde_json::Map::new();
+                    for (key, item) in o.json_fields() {
+                        entries.insert(key.to_owned(), self.value(&item, depth + 1)?);
+                    }
+                    Json::Object(entries)
+                }
+            }
+        })
+    }
 }
 
 fn float_to_json(x: f64) -> Result<serde_json::Value, ToJsonError> {

@@ -191,6 +191,10 @@ fn import(chart: &mut Chart, warnings: &mut Vec<String>) -> Result<(), ValuesErr
         }
         dependency.import_values = written;
     }
+    if imported.borrow().is_empty() {
+        chart.values = Some(to_values(&values));
+        return Ok(());
+    }
     let values = deep_copy(&values);
     merge_tables(&values, &imported, warnings);
     chart.values = Some(to_values(&values));

@@ -4,6 +4,8 @@
 //! to the next document. The head of each document is read into typed fields; one that can't be is an error that
 //! names its file. A hook with an unknown event is neither hook nor resource.
 
+use std::cmp::Ordering;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -120,6 +122,14 @@ impl KindOrder {
             Some(place) => (place, ""),
             None => (order.len(), kind),
         }
+    }
+
+    fn compare(self, one: &str, other: &str) -> Ordering {
+        // Charts have many of a kind.
+        if one == other {
+            return Ordering::Equal;
+        }
+        self.rank(one).cmp(&self.rank(other))
     }
 }
 
@@ -246,12 +256,15 @@ pub struct Document<'a> {
 /// Cuts a text into its YAML documents; blank ones are left out.
 pub fn split_manifests(text: &str) -> Vec<Document<'_>> {
     let mut documents = Vec::new();
+    // Lines are counted on from the document before.
+    let (mut counted, mut line) = (0, 1);
     let mut push = |piece: &str, piece_at: usize| {
         let trimmed = piece.trim_start();
         if !trimmed.is_empty() {
             let at = piece_at + piece.len() - trimmed.len();
-            let before = text.as_bytes().get(..at).unwrap_or_default();
-            let line = before.split(|byte| *byte == b'\n').count();
+            let between = text.as_bytes().get(counted..at).unwrap_or_default();
+            line += between.split(|byte| *byte == b'\n').count() - 1;
+            counted = at;
             documents.push((at, piece_at + piece.len(), line));
         }
     };
@@ -313,11 +326,11 @@ pub fn sort_manifests<'a>(
             }
         }
     }
-    hooks.sort_by(|(one, _), (two, _)| order.rank(&one.kind).cmp(&order.rank(&two.kind)));
+    hooks.sort_by(|(one, _), (two, _)| order.compare(&one.kind, &two.kind));
     (sorted.hooks, sorted.hook_lines) = hooks.into_iter().unzip();
     sorted
         .manifests
-        .sort_by(|one, two| order.rank(&one.head.kind).cmp(&order.rank(&two.head.kind)));
+        .sort_by(|one, two| order.compare(&one.head.kind, &two.head.kind));
     Ok(sorted)
 }
 

@@ -5,6 +5,7 @@
 //! refused, because rendering never reaches the network (Helm would fetch them).
 
 mod formats;
+mod kept;
 mod message;
 mod place;
 
@@ -16,7 +17,8 @@ use serde_json::Value;
 use crate::chart::Chart;
 use crate::go::json::syntax_error;
 use crate::go::text::quote;
-use crate::values::{Values, short};
+use crate::values::{Values, short_object};
+use kept::Compiled;
 
 /// Where a chart's schema stands, as the messages name it.
 const LOCATION: &str = "file:///values.schema.json";
@@ -89,30 +91,35 @@ pub fn validate_against_schema(schema: &[u8], values: &Values) -> Result<(), Str
 }
 
 fn validate_one(schema: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {
-    let schema = read(schema)?;
+    let compiled = kept::or_compile(schema, || compile(schema))?;
+    let instance = short_object(values);
+    let Err(error) = compiled.schemas.validate(&instance, compiled.wanted) else {
+        return Ok(());
+    };
+    if message::is_spurious(&error) {
+        return Ok(());
+    }
+    let text = message::of(&error, &read(schema)?);
+    let heading = format!("jsonschema validation failed with '{LOCATION}#'\n");
+    Err(format!(
+        "{}\n",
+        text.strip_prefix(&heading).unwrap_or(&text)
+    ))
+}
+
+fn compile(schema: &[u8]) -> Result<Compiled, String> {
     let mut compiler = Compiler::new();
     let mut loaders = SchemeUrlLoader::new();
     loaders.register("urn", Box::new(Anything));
     compiler.use_loader(Box::new(loaders));
     formats::register(&mut compiler);
     let failed = |error: CompileError| compile_message(&error);
-    let document = schema.clone();
-    compiler.add_resource(LOCATION, schema).map_err(failed)?;
+    compiler
+        .add_resource(LOCATION, read(schema)?)
+        .map_err(failed)?;
     let mut schemas = Schemas::new();
     let wanted = compiler.compile(LOCATION, &mut schemas).map_err(failed)?;
-    let instance = short(&Value::Object(values.clone()));
-    let Err(error) = schemas.validate(&instance, wanted) else {
-        return Ok(());
-    };
-    if message::is_spurious(&error) {
-        return Ok(());
-    }
-    let text = message::of(&error, &document);
-    let heading = format!("jsonschema validation failed with '{LOCATION}#'\n");
-    Err(format!(
-        "{}\n",
-        text.strip_prefix(&heading).unwrap_or(&text)
-    ))
+    Ok(Compiled { schemas, wanted })
 }
 
 /// A reference that nobody resolves but that Helm accepts.

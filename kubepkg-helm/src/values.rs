@@ -11,6 +11,7 @@ mod strvals;
 mod tree;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value};
@@ -79,14 +80,16 @@ pub enum ValuesError {
 }
 
 /// Values of a chart or a user. Whole numbers are Go's `int64`, others its `float64`.
+///
+/// A clone shares the entries until one of the two is changed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Values(pub(crate) Map<String, Value>);
+pub struct Values(Arc<Map<String, Value>>);
 
 impl Values {
     /// Takes JSON as Go's decoder does: every number is a `float64`. Anything but an object is empty.
     pub fn from_json(value: Value) -> Self {
         match floats(value) {
-            Value::Object(map) => Self(map),
+            Value::Object(map) => Self::from(map),
             _ => Self::default(),
         }
     }
@@ -98,7 +101,7 @@ impl Values {
 
     /// The entries, whole numbers and floats told apart by their JSON form.
     pub fn into_json(self) -> Value {
-        Value::Object(self.0)
+        Value::Object(Arc::unwrap_or_clone(self.0))
     }
 
     /// Whether there is no entry.
@@ -109,7 +112,7 @@ impl Values {
     /// Lays `other` over these values: maps are merged, everything else is replaced. This is how several values
     /// files of one command line come together.
     pub fn merge(&mut self, other: Self) {
-        merge_maps(&mut self.0, other.0);
+        merge_maps(Arc::make_mut(&mut self.0), Arc::unwrap_or_clone(other.0));
     }
 
     pub(crate) fn to_tree(&self) -> Table {
@@ -126,12 +129,16 @@ impl Serialize for Values {
 
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::deserialize(deserializer)?;
-        Ok(Self(
-            map.into_iter()
-                .map(|(key, value)| (key, floats(value)))
-                .collect(),
-        ))
+        Ok(Self::from_json(Value::Object(Map::deserialize(
+            deserializer,
+        )?)))
+    }
+}
+
+impl From<Map<String, Value>> for Values {
+    /// Takes the entries as they are.
+    fn from(map: Map<String, Value>) -> Self {
+        Self(Arc::new(map))
     }
 }
 
@@ -157,11 +164,7 @@ fn short_map(map: &Map<String, Value>) -> BTreeMap<&str, Value> {
 pub(crate) fn short(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(short).collect(),
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .map(|(key, value)| (key.clone(), short(value)))
-                .collect(),
-        ),
+        Value::Object(map) => short_object(map),
         Value::Number(number) if number.is_f64() => {
             let float = number.as_f64().unwrap_or_default();
             let whole = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
@@ -179,20 +182,28 @@ pub(crate) fn short(value: &Value) -> Value {
     }
 }
 
+/// As [`short`], of entries.
+pub(crate) fn short_object(map: &Map<String, Value>) -> Value {
+    let entries = map.iter().map(|(key, value)| (key.clone(), short(value)));
+    Value::Object(entries.collect())
+}
+
 /// Every number a float.
-pub(crate) fn floats(value: Value) -> Value {
+pub(crate) fn floats(mut value: Value) -> Value {
+    make_floats(&mut value);
+    value
+}
+
+fn make_floats(value: &mut Value) {
     match value {
-        Value::Array(items) => items.into_iter().map(floats).collect(),
-        Value::Object(map) => Value::Object(
-            map.into_iter()
-                .map(|(key, value)| (key, floats(value)))
-                .collect(),
-        ),
+        Value::Array(items) => items.iter_mut().for_each(make_floats),
+        Value::Object(map) => map.values_mut().for_each(make_floats),
         Value::Number(number) => {
-            let float = number.as_f64().and_then(Number::from_f64);
-            Value::Number(float.unwrap_or(number))
+            if let Some(float) = number.as_f64().and_then(Number::from_f64) {
+                *number = float;
+            }
         }
-        other => other,
+        _ => {}
     }
 }
 

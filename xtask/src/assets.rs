@@ -261,6 +261,7 @@ mod tests {
         for (module, line) in [
             ("cluster", format!("k8s.io/kubernetes {KUBERNETES}")),
             ("helm", format!("helm.sh/helm/v4 {HELM}")),
+            ("../helm-library", format!("helm.sh/helm/v4 {HELM}")),
             ("../helm-recorder", format!("helm.sh/helm/v4 {HELM}")),
         ] {
             let text = fs::read_to_string(modules.join(module).join("go.mod")).unwrap();

@@ -9,6 +9,7 @@
 )]
 
 mod assets;
+mod bench;
 mod ci;
 mod crds;
 mod demo;
@@ -44,10 +45,10 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },
-    /// Measures, and prints a Markdown table.
+    /// Measures, and prints Markdown tables.
     Bench {
         /// What to measure.
-        #[arg(value_enum)]
+        #[command(subcommand)]
         what: Subject,
     },
     /// Everything that a change must pass: format, tidy, clippy, docs, dependencies, tests.
@@ -106,12 +107,26 @@ enum Command {
 }
 
 /// What can be measured.
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Subcommand)]
 enum Subject {
     /// Requests and memory of the operator, as built for release.
     Operator,
     /// Loading a 26 MB `index.yaml`, with the helm program beside it, as built for release.
     Index,
+    /// Time and memory of rendering, beside the helm program and Helm's library in a warm process.
+    Helm {
+        /// Charts, or folders with charts; without any, charts that the bench makes.
+        charts: Vec<PathBuf>,
+        /// Prints JSON instead.
+        #[arg(long)]
+        json: bool,
+        /// Writes the tables into `docs/performance.md`.
+        #[arg(long, conflicts_with_all = ["json", "charts"])]
+        write: bool,
+        /// How often each program runs on each chart.
+        #[arg(long, default_value_t = 5)]
+        runs: usize,
+    },
 }
 
 fn main() -> ExitCode {
@@ -124,6 +139,15 @@ fn main() -> ExitCode {
         Command::Bench {
             what: Subject::Index,
         } => demo::bench_index(),
+        Command::Bench {
+            what:
+                Subject::Helm {
+                    charts,
+                    json,
+                    write,
+                    runs,
+                },
+        } => bench::helm(&charts, json, write, runs),
         Command::Ci => ci::run_all(),
         Command::Test { arguments } => suite::test(&arguments),
         Command::Assets { clean: true } => assets::clean(),

@@ -191,9 +191,10 @@ impl Machine {
         loop {
             // Held here, so that instructions can be read while the machine changes.
             let template = self.frame.template.clone();
+            let ops = template.ops();
             let mut pc = self.frame.pc;
             loop {
-                let Some(op) = template.ops.get(pc) else {
+                let Some(op) = ops.get(pc) else {
                     return Ok(());
                 };
                 pc += 1;
@@ -214,7 +215,7 @@ impl Machine {
         match op {
             Op::Text(text, node) => {
                 self.mark(template, *node);
-                self.write(ctx, text)?;
+                self.write(ctx, template.source.bytes(*text))?;
             }
             Op::Print(node) => {
                 self.mark(template, *node);
@@ -298,7 +299,8 @@ impl Machine {
             Op::VarFields(id, names, node) => {
                 self.frame.node = *node;
                 let slot = self.var(*id, template)?;
-                let slot = walk(ctx, &slot.value, slot.is_interface, names, *node)?;
+                let fields = names.get(1..).unwrap_or_default();
+                let slot = walk(ctx, &slot.value, slot.is_interface, fields, *node)?;
                 self.stack.push(slot);
             }
             Op::Fields(names, node) => {

@@ -230,15 +230,29 @@ fn leave_include(ctx: &mut Context<'_>, name: &GoString) {
 
 /// Helm removes `<no value>` from what `tpl` gives, literal text included.
 fn without_no_value(text: &[u8]) -> GoString {
-    let mut out = Vec::with_capacity(text.len());
+    let mut out = Vec::new();
     let mut rest = text;
-    while let Some(byte) = rest.first() {
-        if let Some(tail) = rest.strip_prefix(NO_VALUE) {
-            rest = tail;
-        } else {
-            out.push(*byte);
-            rest = rest.get(1..).unwrap_or_default();
+    let mut from = 0;
+    while let Some(at) = find(rest, b'<', from) {
+        match rest.get(at..).and_then(|tail| tail.strip_prefix(NO_VALUE)) {
+            Some(tail) => {
+                out.extend_from_slice(rest.get(..at).unwrap_or_default());
+                (rest, from) = (tail, 0);
+            }
+            None => from = at + 1,
         }
     }
+    if out.is_empty() {
+        return GoString::from(rest);
+    }
+    out.extend_from_slice(rest);
     GoString::from(out)
+}
+
+/// The first place of a byte from `from` on.
+fn find(text: &[u8], byte: u8, from: usize) -> Option<usize> {
+    let tail = text.get(from..)?;
+    tail.iter()
+        .position(|other| *other == byte)
+        .map(|at| from + at)
 }

@@ -6,13 +6,13 @@
 
 mod pipeline;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::bytestring::GoString;
 use crate::error::ParseError;
 use crate::func::FuncTable;
 use crate::lex::{Item, Lexer, Tok};
-use crate::node::{BranchKind, Node, NodeId, NodeKind, Source};
+use crate::node::{BranchKind, Names, Node, NodeId, NodeKind, Source, Span};
 use crate::quote::{quote, unquote};
 
 /// The templates of one parsed text: roots by name, in order of the names.
@@ -34,6 +34,10 @@ pub(crate) fn parse(name: &str, text: &[u8], funcs: &FuncTable) -> Result<Parsed
         roots: BTreeMap::new(),
         tree: TreeState::new(),
         blocks: Vec::new(),
+        text,
+        chains: HashMap::new(),
+        words: Vec::new(),
+        commands: Vec::new(),
     };
     parser.run()?;
     Ok(Parsed {
@@ -111,6 +115,13 @@ struct Parser<'a> {
     roots: BTreeMap<GoString, NodeId>,
     tree: TreeState<'a>,
     blocks: Vec<Open<'a>>,
+    text: &'a [u8],
+    /// Chains of names by how they are written.
+    chains: HashMap<&'a [u8], Names>,
+    /// Words of the commands that are being parsed, those of the innermost last.
+    words: Vec<NodeId>,
+    /// Commands of the pipelines that are being parsed.
+    commands: Vec<NodeId>,
 }
 
 type Res<T> = Result<T, ParseError>;
@@ -211,6 +222,21 @@ impl<'a> Parser<'a> {
         self.source.kind(id)
     }
 
+    /// The token as a stretch of the text.
+    fn span(&self, token: &Item<'a>) -> Res<Span> {
+        match Span::new(token.pos, token.pos + token.val.len()) {
+            Some(span) => Ok(span),
+            None => self.error("template is too large"),
+        }
+    }
+
+    fn list(&mut self, children: &[NodeId]) -> Res<Span> {
+        match self.source.add_list(children) {
+            Some(span) => Ok(span),
+            None => self.error("template is too large"),
+        }
+    }
+
     // Blocks.
 
     fn run(&mut self) -> Res<()> {
@@ -249,6 +275,7 @@ impl<'a> Parser<'a> {
                 }
             }
         }
+        let root = self.list(&root)?;
         let list = self.add(0, NodeKind::List(root))?;
         self.install(GoString::from(self.name), list)
     }
@@ -288,7 +315,8 @@ impl<'a> Parser<'a> {
         let token = self.next_non_space();
         match token.kind {
             Tok::Text => {
-                let node = self.add(token.pos, NodeKind::Text(GoString::from(token.val)))?;
+                let text = self.span(&token)?;
+                let node = self.add(token.pos, NodeKind::Text(text))?;
                 Ok(Action::Node(node))
             }
             Tok::LeftDelim => {
@@ -434,6 +462,7 @@ impl<'a> Parser<'a> {
             return self.error("expected end; found {{else}}");
         }
         let items = std::mem::take(&mut open.list);
+        let items = self.list(&items)?;
         let list = self.add(0, NodeKind::List(items))?;
         if let Some(Open {
             kind: OpenKind::Branch { then_list, .. },
@@ -463,7 +492,8 @@ impl<'a> Parser<'a> {
             let Some(open) = self.blocks.pop() else {
                 return self.error("unexpected {{end}}");
             };
-            let list = self.add(0, NodeKind::List(open.list))?;
+            let list = self.list(&open.list)?;
+            let list = self.add(0, NodeKind::List(list))?;
             match open.kind {
                 OpenKind::Define { name, outer } => {
                     self.install(name, list)?;

@@ -4,7 +4,7 @@ use super::{Parser, Res};
 use crate::bytestring::GoString;
 use crate::funcs::Builtin;
 use crate::lex::{Item, Tok};
-use crate::node::{Name, NodeId, NodeKind, Target};
+use crate::node::{Names, NodeId, NodeKind, Target};
 use crate::number::parse_number;
 use crate::quote::{quote, unquote};
 
@@ -18,8 +18,10 @@ struct PipeFrame {
     pos: usize,
     is_assign: bool,
     decl: Vec<NodeId>,
-    cmds: Vec<NodeId>,
-    cmd: Option<(usize, Vec<NodeId>)>,
+    /// Where its commands begin.
+    commands: usize,
+    /// Position of the command that is being parsed, and where its words begin.
+    command: Option<(usize, usize)>,
 }
 
 impl<'a> Parser<'a> {
@@ -27,11 +29,11 @@ impl<'a> Parser<'a> {
         let mut frame = self.open_pipe(context, end)?;
         let mut frames: Vec<PipeFrame> = Vec::new();
         loop {
-            if frame.cmd.is_none() {
+            if frame.command.is_none() {
                 let token = self.next_non_space();
                 match token.kind {
                     kind if kind == frame.end => {
-                        let node = self.close_pipe(&mut frame)?;
+                        let node = self.close_pipe(&frame)?;
                         match frames.pop() {
                             None => return Ok(node),
                             Some(outer) => {
@@ -54,7 +56,7 @@ impl<'a> Parser<'a> {
                     | Tok::LeftParen => {
                         self.backup();
                         let pos = self.peek_non_space().pos;
-                        frame.cmd = Some((pos, Vec::new()));
+                        frame.command = Some((pos, self.words.len()));
                     }
                     _ => return self.unexpected(&token, frame.context),
                 }
@@ -83,8 +85,8 @@ impl<'a> Parser<'a> {
             pos: self.peek_non_space().pos,
             is_assign: false,
             decl: Vec::new(),
-            cmds: Vec::new(),
-            cmd: None,
+            commands: self.commands.len(),
+            command: None,
         };
         loop {
             let v = self.peek_non_space();
@@ -129,15 +131,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn close_pipe(&mut self, frame: &mut PipeFrame) -> Res<NodeId> {
-        if frame.cmds.is_empty() {
+    fn close_pipe(&mut self, frame: &PipeFrame) -> Res<NodeId> {
+        let commands = self.commands.split_off(frame.commands);
+        if commands.is_empty() {
             return self.error(format!("missing value for {}", frame.context));
         }
-        for (i, cmd) in frame.cmds.iter().enumerate().skip(1) {
-            let NodeKind::Command(args) = self.kind(*cmd) else {
+        for (i, command) in commands.iter().enumerate().skip(1) {
+            let NodeKind::Command(words) = self.kind(*command) else {
                 continue;
             };
-            let Some(first) = args.first() else { continue };
+            let Some(first) = self.source.list(*words).first() else {
+                continue;
+            };
             if matches!(
                 self.kind(*first),
                 NodeKind::Bool(_)
@@ -152,40 +157,40 @@ impl<'a> Parser<'a> {
                 ));
             }
         }
-        self.add(
-            frame.pos,
-            NodeKind::Pipe {
-                is_assign: frame.is_assign,
-                decl: std::mem::take(&mut frame.decl),
-                cmds: std::mem::take(&mut frame.cmds),
-            },
-        )
+        let decl = self.list(&frame.decl)?;
+        let cmds = self.list(&commands)?;
+        let kind = NodeKind::Pipe {
+            is_assign: frame.is_assign,
+            decl,
+            cmds,
+        };
+        self.add(frame.pos, kind)
     }
 
     /// Fields after a term, then what ends the operand or the command.
     fn after_term(&mut self, frame: &mut PipeFrame, term: Option<NodeId>) -> Res<()> {
-        let Some((pos, mut args)) = frame.cmd.take() else {
+        let Some((pos, first)) = frame.command else {
             return self.error("operand outside of a command");
         };
         if let Some(term) = term {
             let operand = self.operand(term)?;
-            args.push(operand);
+            self.words.push(operand);
         }
         let token = self.next();
         match token.kind {
-            Tok::Space => {
-                frame.cmd = Some((pos, args));
-                return Ok(());
-            }
+            Tok::Space => return Ok(()),
             Tok::RightDelim | Tok::RightParen => self.backup(),
             Tok::Pipe => {}
             _ => return self.unexpected(&token, "operand"),
         }
-        if args.is_empty() {
+        frame.command = None;
+        let words = self.words.split_off(first);
+        if words.is_empty() {
             return self.error("empty command");
         }
-        let cmd = self.add(pos, NodeKind::Command(args))?;
-        frame.cmds.push(cmd);
+        let words = self.list(&words)?;
+        let command = self.add(pos, NodeKind::Command(words))?;
+        self.commands.push(command);
         Ok(())
     }
 
@@ -194,22 +199,16 @@ impl<'a> Parser<'a> {
         if first.kind != Tok::Field {
             return Ok(term);
         }
-        let mut fields: Vec<Name> = Vec::new();
+        let mut end = first.pos;
         while self.peek().kind == Tok::Field {
             let field = self.next();
-            fields.push(GoString::from(field.val.get(1..).unwrap_or_default()));
+            end = field.pos + field.val.len();
         }
+        let start = self.source.node(term).map_or(0, |node| node.pos);
         let kind = match self.kind(term) {
-            NodeKind::Field(names) => {
-                let mut names = names.clone();
-                names.append(&mut fields);
-                NodeKind::Field(names)
-            }
-            NodeKind::Variable(names) => {
-                let mut names = names.clone();
-                names.append(&mut fields);
-                NodeKind::Variable(names)
-            }
+            // The fields follow the term without a space.
+            NodeKind::Field(_) => NodeKind::Field(self.names(start, end)),
+            NodeKind::Variable(_) => NodeKind::Variable(self.names(start, end)),
             NodeKind::Bool(_)
             | NodeKind::String { .. }
             | NodeKind::Number(_)
@@ -221,9 +220,28 @@ impl<'a> Parser<'a> {
                     quote(text.as_bytes())
                 ));
             }
-            _ => NodeKind::Chain { node: term, fields },
+            _ => NodeKind::Chain {
+                node: term,
+                fields: self.names(first.pos, end),
+            },
         };
         self.add(first.pos, kind)
+    }
+
+    /// The names of a chain such as `.a.b` or `$x.a`: one for all chains that are written alike.
+    fn names(&mut self, start: usize, end: usize) -> Names {
+        let text = self.text;
+        let written = text.get(start..end).unwrap_or_default();
+        if let Some(names) = self.chains.get(written) {
+            return names.clone();
+        }
+        let plain = written.strip_prefix(b".").unwrap_or(written);
+        let names: Names = plain
+            .split(|byte| *byte == b'.')
+            .map(GoString::from)
+            .collect();
+        self.chains.insert(written, names.clone());
+        names
     }
 
     /// A simple operand; `None` when the token does not begin one.
@@ -239,9 +257,7 @@ impl<'a> Parser<'a> {
                 }
                 return Ok(Some(node));
             }
-            Tok::Field => {
-                NodeKind::Field(vec![GoString::from(token.val.get(1..).unwrap_or_default())])
-            }
+            Tok::Field => NodeKind::Field(self.names(token.pos, token.pos + token.val.len())),
             Tok::Bool => NodeKind::Bool(token.val == b"true"),
             Tok::CharConstant | Tok::Complex | Tok::Number => {
                 match parse_number(token.val, token.kind) {
@@ -249,13 +265,19 @@ impl<'a> Parser<'a> {
                     Err(message) => return self.error(message),
                 }
             }
-            Tok::String | Tok::RawString => match unquote(token.val) {
-                Ok(text) => NodeKind::String {
-                    quoted: GoString::from(token.val),
-                    text: GoString::from(text),
-                },
-                Err(e) => return self.error(e.to_string()),
-            },
+            Tok::String | Tok::RawString => {
+                let text = match plain_text(token.val) {
+                    Some(text) => GoString::from(text),
+                    None => match unquote(token.val) {
+                        Ok(text) => GoString::from(text),
+                        Err(e) => return self.error(e.to_string()),
+                    },
+                };
+                NodeKind::String {
+                    quoted: self.span(token)?,
+                    text,
+                }
+            }
             _ => {
                 self.backup();
                 return Ok(None);
@@ -275,13 +297,18 @@ impl<'a> Parser<'a> {
                 }
             },
         };
-        Ok(NodeKind::Identifier {
-            name: GoString::from(token.val),
-            target,
-        })
+        Ok(NodeKind::Identifier(target))
     }
 
     fn variable(&mut self, pos: usize, text: &[u8]) -> Res<NodeId> {
-        self.add(pos, NodeKind::Variable(vec![GoString::from(text)]))
+        let names = self.names(pos, pos + text.len());
+        self.add(pos, NodeKind::Variable(names))
     }
+}
+
+/// The text between double quotes when it stands for itself: most do.
+fn plain_text(literal: &[u8]) -> Option<&[u8]> {
+    let inner = literal.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let plain = |byte: &u8| byte.is_ascii() && !matches!(byte, b'\\' | b'"' | b'\n');
+    inner.iter().all(plain).then_some(inner)
 }

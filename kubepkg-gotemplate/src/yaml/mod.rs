@@ -8,14 +8,14 @@ mod pretty;
 mod sort;
 
 use crate::collection::{List, Map};
-use crate::json::{self, Style};
+use crate::json;
 use crate::value::{ToJsonError, Value};
 
 pub(crate) use pretty::encode_pretty;
 
 /// `yaml.Marshal` without the last line break; the error is Go's text.
 pub(crate) fn encode(value: &Value) -> Result<String, String> {
-    let text = json::encode(value, Style::COMPACT).map_err(|error| {
+    let json = value.to_json().map_err(|error| {
         let error = match error {
             ToJsonError::TooDeep => format!(
                 "json: unsupported value: encountered a cycle via {}",
@@ -25,7 +25,8 @@ pub(crate) fn encode(value: &Value) -> Result<String, String> {
         };
         format!("error marshaling into JSON: {error}")
     })?;
-    let mut yaml = kubepkg_yaml::json_to_yaml(&text)
+    // Go writes JSON text and reads it as YAML; `to_yaml` takes that way only where it changes something.
+    let mut yaml = kubepkg_yaml::to_yaml(&json)
         .map_err(|error| format!("error converting JSON to YAML: {error}"))?;
     if yaml.ends_with('\n') {
         yaml.pop();

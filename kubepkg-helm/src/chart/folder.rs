@@ -4,6 +4,7 @@
 //! follows them anywhere; here a link that leads out is refused, so that a fetched tree can't pull in files of the
 //! machine.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
@@ -118,6 +119,7 @@ fn load(
         rules: rules.with_defaults(),
         budget,
         files: Vec::new(),
+        buffer: Vec::new(),
     };
     walk.folder(root, "", 0)?;
     load_files(walk.files, &mut walk.budget, 0)
@@ -128,6 +130,8 @@ struct Walk<'a> {
     rules: IgnoreRules,
     budget: Budget<'a>,
     files: Vec<LoadedFile>,
+    /// The file that is being read.
+    buffer: Vec<u8>,
 }
 
 /// Folders in folders; links inside the chart may form a loop, this ends it.
@@ -148,45 +152,52 @@ impl Walk<'_> {
         for entry in fs::read_dir(path).map_err(io)? {
             let entry = entry.map_err(io)?;
             self.budget.file()?;
+            let kind = entry.file_type().map_err(io)?;
             // Names that are no UTF-8 can't be named by a template either.
             entries.push((
                 entry.file_name().to_string_lossy().into_owned(),
                 entry.path(),
+                kind,
             ));
         }
-        entries.sort();
-        for (entry, path) in entries {
+        entries.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+        for (entry, path, kind) in entries {
             let name = if name.is_empty() {
                 entry
             } else {
                 format!("{name}/{entry}")
             };
-            self.entry(&path, name, depth)?;
+            self.entry(&path, kind, name, depth)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, path: &Path, name: String, depth: usize) -> Result<(), ChartError> {
+    fn entry(
+        &mut self,
+        path: &Path,
+        mut kind: fs::FileType,
+        name: String,
+        depth: usize,
+    ) -> Result<(), ChartError> {
         let io = |source| ChartError::Io {
             path: path.to_owned(),
             source,
         };
-        let mut kind = fs::symlink_metadata(path).map_err(io)?;
-        let mut target = path.to_owned();
+        let mut target = Cow::Borrowed(path);
         if kind.is_symlink() {
-            target = path
-                .canonicalize()
-                .map_err(|source| ChartError::BrokenLink {
-                    path: path.to_owned(),
-                    missing: first_missing(path),
-                    source,
-                })?;
+            let resolved = path.canonicalize();
+            let resolved = resolved.map_err(|source| ChartError::BrokenLink {
+                path: path.to_owned(),
+                missing: first_missing(path),
+                source,
+            })?;
+            target = Cow::Owned(resolved);
             if !target.starts_with(&self.boundary) {
                 return Err(ChartError::LinkOutside {
                     path: path.to_owned(),
                 });
             }
-            kind = fs::symlink_metadata(&target).map_err(io)?;
+            kind = fs::symlink_metadata(&target).map_err(io)?.file_type();
         }
         if self.rules.ignores(&name, kind.is_dir()) {
             return Ok(());
@@ -204,22 +215,28 @@ impl Walk<'_> {
             path: name.clone(),
             limit,
         };
-        let mut data = Vec::new();
         let file = fs::File::open(&target).map_err(io)?;
-        let written = kind.modified().ok().filter(|_| self.budget.keep_times);
-        let written = written.and_then(|time| jiff::Timestamp::try_from(time).ok());
+        let mut modified = None;
+        if self.budget.keep_times {
+            let time = file.metadata().and_then(|data| data.modified()).ok();
+            let time = time.and_then(|time| jiff::Timestamp::try_from(time).ok());
+            modified = time.map(|time| time.to_string());
+        }
+        self.buffer.clear();
+        // Most files fit, and are read at once.
+        self.buffer.reserve(64 * 1024);
         file.take(self.budget.bytes.saturating_add(1))
-            .read_to_end(&mut data)
+            .read_to_end(&mut self.buffer)
             .map_err(io)?;
         self.budget.bytes = self
             .budget
             .bytes
-            .checked_sub(data.len() as u64)
+            .checked_sub(self.buffer.len() as u64)
             .ok_or_else(too_large)?;
         self.files.push(LoadedFile {
             name,
-            data: without_mark(&data).into(),
-            modified: written.map(|time| time.to_string()),
+            data: without_mark(&self.buffer).into(),
+            modified,
         });
         Ok(())
     }

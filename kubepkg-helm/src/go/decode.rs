@@ -288,9 +288,11 @@ fn number_text(number: &serde_json::Number) -> String {
 /// As [`decode_yaml`].
 pub(crate) fn decode_map(text: &[u8]) -> Result<Map<String, Value>, String> {
     static ANY_MAP: GoType = GoType::Map(&GoType::Any);
-    match decode_yaml(text, &ANY_MAP)? {
-        Some(Value::Object(map)) => Ok(map),
-        _ => Ok(Map::new()),
+    match load(text)? {
+        Value::Object(map) => Ok(map),
+        Value::Null => Ok(Map::new()),
+        // No map: all that is left is to say so.
+        other => decode(&other, text, &ANY_MAP).map(|_| Map::new()),
     }
 }
 

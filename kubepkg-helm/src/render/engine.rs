@@ -5,6 +5,7 @@
 //! values is seen by the same others as in Helm, and of two faulty templates the same one is reported.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use kubepkg_gotemplate::message::{helm_exec_error, helm_parse_error};
 use kubepkg_gotemplate::{
@@ -106,7 +107,7 @@ pub(super) fn run_with(
         &mut templates,
     );
     let mut order: Vec<(&String, &Template<'_>)> = templates.iter().collect();
-    order.sort_by_key(|(path, _)| std::cmp::Reverse((path.matches('/').count(), *path)));
+    order.sort_by_cached_key(|(path, _)| std::cmp::Reverse((path.matches('/').count(), *path)));
 
     let mut set =
         TemplateSet::new("gotpl", functions(options.lint)).with_missing_key(MissingKey::Zero);
@@ -173,11 +174,17 @@ pub(super) fn run_with(
     outputs
 }
 
+/// The functions of Sprig and of Helm, made once.
 fn functions(lint: bool) -> FuncTable {
-    let mut functions = FuncTable::default();
-    functions.extend(sprig::functions());
-    functions.extend(helm_funcs::functions(lint));
-    functions
+    fn table(lint: bool) -> FuncTable {
+        let mut functions = FuncTable::default();
+        functions.extend(sprig::functions());
+        functions.extend(helm_funcs::functions(lint));
+        functions
+    }
+    static PLAIN: LazyLock<FuncTable> = LazyLock::new(|| table(false));
+    static LINT: LazyLock<FuncTable> = LazyLock::new(|| table(true));
+    if lint { LINT.clone() } else { PLAIN.clone() }
 }
 
 fn execution(error: &ExecError, path: &str) -> RenderError {

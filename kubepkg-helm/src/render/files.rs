@@ -1,5 +1,7 @@
 //! `.Files`: the files of a chart that are neither templates nor read by Helm itself.
 
+use std::sync::Arc;
+
 use kubepkg_gotemplate::gotype::{self, BYTES, SLICE_STRING, STRING, Type};
 use kubepkg_gotemplate::{
     Context, Entries, FuncError, FuncResult, GoBytes, GoString, List, Map, Method, Value,
@@ -24,7 +26,8 @@ static METHODS: &[Method] = &[
 
 /// The files of a chart as a template sees them.
 pub(super) fn files(files: &[ChartFile]) -> Value {
-    let bytes = |file: &ChartFile| Value::Bytes(GoBytes::new(GoString::from(&*file.data)));
+    let bytes =
+        |file: &ChartFile| Value::Bytes(GoBytes::new(GoString::from(Arc::clone(&file.data))));
     let entries = files
         .iter()
         .map(|file| (GoString::from(file.name.as_str()), bytes(file)))

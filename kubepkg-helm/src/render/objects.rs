@@ -242,7 +242,7 @@ fn dependency(dependency: &Dependency) -> Value {
 
 /// `.Capabilities`
 pub(super) fn capabilities(capabilities: &Capabilities) -> Value {
-    Value::object(CapabilitiesObject(capabilities.clone()))
+    Value::object(CapabilitiesObject::new(capabilities))
 }
 
 static VERSION_SET: Type = Type::defined(
@@ -286,7 +286,34 @@ fn exported(object: &impl Object, name: &str) -> Option<Field> {
     Some(Field::Value(value))
 }
 
-struct CapabilitiesObject(Capabilities);
+/// The fields, made once: a cluster has a thousand group versions, and templates ask for many.
+struct CapabilitiesObject([(&'static str, Value); 3]);
+
+impl CapabilitiesObject {
+    fn new(capabilities: &Capabilities) -> Self {
+        let versions = capabilities.api_versions.iter();
+        let versions = versions
+            .map(|version| Value::string(version.as_str()))
+            .collect();
+        Self([
+            (
+                "KubeVersion",
+                Value::object(KubeVersionObject {
+                    version: capabilities.kube_version.clone(),
+                    is_copy: false,
+                }),
+            ),
+            (
+                "APIVersions",
+                Value::List(List::typed(&VERSION_SET, versions)),
+            ),
+            (
+                "HelmVersion",
+                Value::object(BuildInfoObject(capabilities.helm_version.clone())),
+            ),
+        ])
+    }
+}
 
 impl Object for CapabilitiesObject {
     fn go_type(&self) -> &'static Type {
@@ -298,29 +325,7 @@ impl Object for CapabilitiesObject {
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
-        let versions = self
-            .0
-            .api_versions
-            .iter()
-            .map(|version| Value::string(version.as_str()))
-            .collect();
-        vec![
-            (
-                "KubeVersion",
-                Value::object(KubeVersionObject {
-                    version: self.0.kube_version.clone(),
-                    is_copy: false,
-                }),
-            ),
-            (
-                "APIVersions",
-                Value::List(List::typed(&VERSION_SET, versions)),
-            ),
-            (
-                "HelmVersion",
-                Value::object(BuildInfoObject(self.0.helm_version.clone())),
-            ),
-        ]
+        self.0.to_vec()
     }
 }
 

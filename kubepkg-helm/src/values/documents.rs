@@ -15,14 +15,10 @@ impl Values {
         for document in documents(text)? {
             let read =
                 decode_map(&document).map_err(|message| ValuesError::Document { message })?;
-            merge_maps(
-                &mut values,
-                read.into_iter()
-                    .map(|(key, value)| (key, floats(value)))
-                    .collect(),
-            );
+            let read = read.into_iter().map(|(key, value)| (key, floats(value)));
+            merge_maps(&mut values, read.collect());
         }
-        Ok(Self(values))
+        Ok(Self::from(values))
     }
 }
 

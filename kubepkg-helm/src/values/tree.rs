@@ -174,7 +174,7 @@ pub(crate) fn to_json(table: &Table) -> Value {
 /// The values of a map.
 pub(crate) fn to_values(table: &Table) -> Values {
     match to_json(table) {
-        Value::Object(map) => Values(map),
+        Value::Object(map) => Values::from(map),
         _ => Values::default(),
     }
 }

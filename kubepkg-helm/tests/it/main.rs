@@ -11,6 +11,7 @@
 mod cli;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod costs;
 mod laws;
 #[cfg(unix)]
 mod links;

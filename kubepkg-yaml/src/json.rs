@@ -171,15 +171,7 @@ fn converted<'n>(tree: &Tree<'n>, range: Range) -> Result<Option<Vec<Entry<'n>>>
             Val::Int(key) => {
                 let _ = write!(text, "{key}");
             }
-            Val::Float(key) => {
-                number::general32(&mut text, key);
-                text = match text.as_str() {
-                    "+Inf" => ".inf".to_owned(),
-                    "-Inf" => "-.inf".to_owned(),
-                    "NaN" => ".nan".to_owned(),
-                    _ => text,
-                };
-            }
+            Val::Float(key) => number::key(&mut text, key),
         }
         out.push((Cow::Owned(text.into_bytes()), value));
     }

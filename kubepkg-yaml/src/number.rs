@@ -122,11 +122,16 @@ pub(crate) fn general(out: &mut String, value: f64) {
     }
 }
 
-/// The same with the precision of 32 bits, which sigs.k8s.io/yaml uses for map keys.
-pub(crate) fn general32(out: &mut String, value: f64) {
+/// A float as the text of a map key: sigs.k8s.io/yaml gives it the precision of 32 bits, and YAML's names of what is
+/// no number.
+pub(crate) fn key(out: &mut String, value: f64) {
     #[allow(clippy::cast_possible_truncation, reason = "Go rounds to float32 here")]
     let narrow = value as f32;
-    if !special(out, f64::from(narrow)) {
+    if narrow.is_nan() {
+        out.push_str(".nan");
+    } else if narrow.is_infinite() {
+        out.push_str(if narrow > 0.0 { ".inf" } else { "-.inf" });
+    } else {
         write_general(out, &serde_json::to_string(&narrow).unwrap_or_default());
     }
 }
@@ -166,7 +171,7 @@ mod tests {
         assert_eq!(text(general, 0.0001), "0.0001");
         assert_eq!(text(general, 0.00001), "1e-05");
         assert_eq!(text(general, -0.0), "-0");
-        assert_eq!(text(general32, 0.123_456_789_012), "0.12345679");
+        assert_eq!(text(key, 0.123_456_789_012), "0.12345679");
         assert_eq!(text(json, 1e20), "100000000000000000000");
         assert_eq!(text(json, 1e21), "1e+21");
         assert_eq!(text(json, 1e-7), "1e-7");

@@ -221,7 +221,7 @@ impl Walk<'_, '_> {
                 Meaning::Int(value) => value.to_string(),
                 Meaning::Float(value) => {
                     let mut text = String::new();
-                    number::general32(&mut text, value);
+                    number::key(&mut text, value);
                     text
                 }
                 Meaning::Null | Meaning::Uint(_) => return None,
@@ -257,6 +257,16 @@ mod tests {
             })
         );
         assert_eq!(spanned.nearest("/b/none/deeper"), spanned.span("/b"));
+    }
+
+    #[test]
+    fn keys_are_those_of_the_value() {
+        let text = b".inf: 1\n-.inf: 1\n.nan: 1\n1.5: 1\n0x10: 1\nyes: 1\n!!binary YQ==: 1\n";
+        let spanned = load_spanned(text, 1, &Limits::DEFAULT).unwrap();
+        for (key, _) in spanned.value.as_object().unwrap() {
+            assert!(spanned.span(&format!("/{key}")).is_some(), "{key}");
+        }
+        assert_eq!(spanned.iter().count(), 8);
     }
 
     #[test]

@@ -14,6 +14,29 @@ use crate::node::NodeId;
 use crate::stack::Slot;
 use crate::value::Value;
 
+/// Steps for reading arguments: functions look at most of them once.
+fn taking(args: &[Value]) -> u64 {
+    let one = |value: &Value| match value {
+        Value::String(text) => text.len() / 64,
+        Value::Bytes(bytes) => bytes.len() / 64,
+        Value::List(items) => items.len() / 8,
+        Value::Map(map) => map.len() / 64,
+        _ => 0,
+    };
+    args.iter().map(one).sum::<usize>() as u64
+}
+
+/// Steps for a result. They bound the memory of all values together: 16 bytes of text, or one item, for a step.
+fn giving(value: &Value) -> u64 {
+    let size = match value {
+        Value::String(text) => text.len() / 16,
+        Value::Bytes(bytes) => bytes.len() / 16,
+        Value::List(items) => items.len(),
+        _ => 0,
+    };
+    size as u64
+}
+
 impl Machine {
     pub(super) fn check(&mut self, ty: &'static Type) -> Step<()> {
         // Everything fits an interface as it is, but the objects that are copied into one.
@@ -47,13 +70,20 @@ impl Machine {
         let function = call.function.as_ref();
         let base = self.collect(&function.signature, call.argc, call.has_final)?;
         let result = match &function.call {
-            Callable::Plain(code) => code(ctx, self.stack.from(base)),
-            Callable::Closure(code) => code(ctx, self.stack.from(base)),
             Callable::Include => return self.include(ctx, call.node),
             Callable::Tpl => return self.tpl(ctx, call.node),
+            Callable::Plain(code) => {
+                ctx.meter.step(taking(self.stack.from(base)))?;
+                code(ctx, self.stack.from(base))
+            }
+            Callable::Closure(code) => {
+                ctx.meter.step(taking(self.stack.from(base)))?;
+                code(ctx, self.stack.from(base))
+            }
         };
         match result {
             Ok(value) => {
+                ctx.meter.step(giving(&value))?;
                 self.stack.truncate(base);
                 self.stack
                     .push_value(value, function.signature.result.is_empty_interface());
@@ -72,6 +102,7 @@ impl Machine {
         let signature = call.builtin.signature();
         let base = self.collect(&signature, call.argc, call.has_final)?;
         let args = self.stack.from(base);
+        ctx.meter.step(taking(args))?;
         let answer = if call.builtin == Builtin::Call {
             let callee = match call.callee {
                 Some(node) => template.source.node_text(node),
@@ -90,6 +121,7 @@ impl Machine {
         };
         match answer {
             Ok(answer) => {
+                ctx.meter.step(giving(&answer.value))?;
                 self.stack.truncate(base);
                 self.stack.push_value(answer.value, answer.is_interface);
                 Ok(())
@@ -142,8 +174,10 @@ impl Machine {
             return Ok(());
         };
         let base = self.collect(&method.signature, call.argc, call.has_final)?;
+        ctx.meter.step(taking(self.stack.from(base)))?;
         match (method.call)(ctx, &receiver, self.stack.from(base)) {
             Ok(value) => {
+                ctx.meter.step(giving(&value))?;
                 self.stack.truncate(base);
                 self.stack
                     .push_value(value, method.signature.result.is_empty_interface());
@@ -179,10 +213,13 @@ pub(super) fn walk(
                     return Err(Fault::message(message));
                 }
                 match (method.call)(ctx, receiver, &[]) {
-                    Ok(value) => Slot {
-                        value,
-                        is_interface: method.signature.result.is_empty_interface(),
-                    },
+                    Ok(value) => {
+                        ctx.meter.step(giving(&value))?;
+                        Slot {
+                            value,
+                            is_interface: method.signature.result.is_empty_interface(),
+                        }
+                    }
                     Err(error) => return Err(Fault::call(node, method.name, error)),
                 }
             }

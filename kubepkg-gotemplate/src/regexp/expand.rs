@@ -1,6 +1,6 @@
 //! The replacement template: `$1`, `$name`, `${name}`, `$$`.
 
-use super::Span;
+use super::{Span, Work};
 use crate::strconv::decode_rune;
 use crate::unicode;
 
@@ -41,13 +41,14 @@ fn number(name: &[u8]) -> Option<usize> {
 }
 
 /// Go's `expand`: appends `template` to `out`, references replaced by groups of the match.
-pub(super) fn expand(
+pub(super) fn expand<W: Work>(
     out: &mut Vec<u8>,
     mut template: &[u8],
     text: &[u8],
     spans: &[Span],
     names: &[String],
-) {
+    work: &mut W,
+) -> Result<(), W::Error> {
     while let Some(at) = template.iter().position(|b| *b == b'$') {
         let (before, rest) = template.split_at(at);
         out.extend_from_slice(before);
@@ -71,8 +72,10 @@ pub(super) fn expand(
                 .find_map(|(_, span)| *span),
         };
         if let Some(group) = span.and_then(|(start, end)| text.get(start..end)) {
+            work.write(group.len())?;
             out.extend_from_slice(group);
         }
     }
     out.extend_from_slice(template);
+    Ok(())
 }

@@ -29,7 +29,7 @@ pub(super) fn table() -> Vec<Function> {
             Ok(bytes(adler32(text(args, 0)).to_string()))
         }),
         Function::plain("bcrypt", one, |ctx, args| {
-            Ok(bytes(hash_password(ctx, text(args, 0))))
+            Ok(bytes(hash_password(ctx, text(args, 0))?))
         }),
         Function::plain(
             "buildCustomCert",
@@ -41,7 +41,7 @@ pub(super) fn table() -> Vec<Function> {
             "derivePassword",
             Signature::new(types!(UINT32, STRING, STRING, STRING, STRING), &STRING),
             |ctx, args| {
-                ctx.charge(200_000)?;
+                ctx.charge(SLOW_HASH_STEPS)?;
                 let counter = match any(args, 0) {
                     Value::Uint(_, n) => u32::try_from(*n).unwrap_or(u32::MAX),
                     _ => 0,
@@ -68,7 +68,7 @@ pub(super) fn table() -> Vec<Function> {
             "genCAWithKey",
             Signature::new(types!(STRING, INT, STRING), &CERTIFICATE),
             |ctx, args| {
-                let key = given_key(args, 2)?;
+                let key = given_key(ctx, args, 2)?;
                 authority(ctx, args, &key)
             },
         ),
@@ -88,7 +88,7 @@ pub(super) fn table() -> Vec<Function> {
                 &CERTIFICATE,
             ),
             |ctx, args| {
-                let key = given_key(args, 4)?;
+                let key = given_key(ctx, args, 4)?;
                 self_signed(ctx, args, &key)
             },
         ),
@@ -110,7 +110,7 @@ pub(super) fn table() -> Vec<Function> {
                 &CERTIFICATE,
             ),
             |ctx, args| {
-                let key = given_key(args, 5)?;
+                let key = given_key(ctx, args, 5)?;
                 signed(ctx, args, &key)
             },
         ),
@@ -119,7 +119,7 @@ pub(super) fn table() -> Vec<Function> {
             if user.contains(&b':') {
                 return Ok(bytes([b"invalid username: ", user].concat()));
             }
-            let hash = hash_password(ctx, text(args, 1));
+            let hash = hash_password(ctx, text(args, 1))?;
             Ok(bytes([user, b":", hash.as_bytes()].concat()))
         }),
         Function::plain("sha1sum", one, |_, args| {
@@ -159,18 +159,19 @@ fn adler32(data: &[u8]) -> u32 {
 }
 
 /// A bcrypt hash with Go's default cost.
-fn hash_password(ctx: &mut Context<'_>, password: &[u8]) -> String {
+fn hash_password(ctx: &mut Context<'_>, password: &[u8]) -> Result<String, FuncError> {
     const COST: u32 = 10;
     let failed = |error: &str| format!("failed to encrypt string with bcrypt: {error}");
     if password.len() > 72 {
-        return failed("bcrypt: password length exceeds 72 bytes");
+        return Ok(failed("bcrypt: password length exceeds 72 bytes"));
     }
+    ctx.charge(SLOW_HASH_STEPS)?;
     let mut salt = [0; 16];
     ctx.env().random(&mut salt);
-    match bcrypt::hash_with_salt(password, COST, salt) {
+    Ok(match bcrypt::hash_with_salt(password, COST, salt) {
         Ok(parts) => parts.format_for_version(bcrypt::Version::TwoA),
         Err(error) => failed(&error.to_string()),
-    }
+    })
 }
 
 /// AES-256 with the password as key, cut or filled with zeros to 32 bytes.
@@ -298,6 +299,10 @@ fn certificate(cert: impl Into<GoString>, key: impl Into<GoString>) -> Value {
     })
 }
 
+/// Steps that a hash is worth which is slow by design.
+const SLOW_HASH_STEPS: u64 = 200_000;
+/// Steps that reading and using a given key is worth.
+const GIVEN_KEY_STEPS: u64 = 50_000;
 /// Steps that making an RSA key of 2048 bits is worth.
 const RSA_STEPS: u64 = 1_000_000;
 
@@ -312,7 +317,8 @@ fn rsa_key(ctx: &mut Context<'_>) -> Result<PrivateKey, FuncError> {
     Ok(ready(ctx, "rsa").unwrap_or_else(|| PrivateKey::new_rsa(2048, ctx.env())))
 }
 
-fn given_key(args: &[Value], index: usize) -> Result<PrivateKey, FuncError> {
+fn given_key(ctx: &mut Context<'_>, args: &[Value], index: usize) -> Result<PrivateKey, FuncError> {
+    ctx.charge(GIVEN_KEY_STEPS)?;
     PrivateKey::from_pem(text(args, index))
         .map_err(|error| FuncError::new(format!("parsing private key: {error}")))
 }
@@ -339,7 +345,10 @@ fn private_key(ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
             ctx.charge(8 * RSA_STEPS)?;
             PrivateKey::new_dsa(ctx.env())
         }
-        "ecdsa" => PrivateKey::new_ecdsa(ctx.env()),
+        "ecdsa" => {
+            ctx.charge(GIVEN_KEY_STEPS)?;
+            PrivateKey::new_ecdsa(ctx.env())
+        }
         _ => PrivateKey::new_ed25519(ctx.env()),
     };
     Ok(bytes(key.to_pem()))

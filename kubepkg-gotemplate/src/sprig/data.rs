@@ -17,23 +17,23 @@ pub(super) fn table() -> Vec<Function> {
     let read_map = Signature::new(types!(STRING), &MAP_ANY);
     let read_list = Signature::new(types!(STRING), &SLICE_ANY);
     let entries: [(&'static str, Signature, FuncPtr); 17] = [
-        ("fromJson", read_map, |_, args| {
-            Ok(map_or_error(json::decode_map(text(args, 0))))
+        ("fromJson", read_map, |ctx, args| {
+            Ok(map_or_error(json::decode_map(read(ctx, args)?)))
         }),
-        ("fromJsonArray", read_list, |_, args| {
-            Ok(list_or_error(json::decode_list(text(args, 0))))
+        ("fromJsonArray", read_list, |ctx, args| {
+            Ok(list_or_error(json::decode_list(read(ctx, args)?)))
         }),
-        ("fromToml", read_map, |_, args| {
-            Ok(map_or_error(toml::decode(text(args, 0))))
+        ("fromToml", read_map, |ctx, args| {
+            Ok(map_or_error(toml::decode(read(ctx, args)?)))
         }),
-        ("fromYaml", read_map, |_, args| {
-            Ok(map_or_error(yaml::decode_map(text(args, 0))))
+        ("fromYaml", read_map, |ctx, args| {
+            Ok(map_or_error(yaml::decode_map(read(ctx, args)?)))
         }),
-        ("fromYamlArray", read_list, |_, args| {
-            Ok(list_or_error(yaml::decode_list(text(args, 0))))
+        ("fromYamlArray", read_list, |ctx, args| {
+            Ok(list_or_error(yaml::decode_list(read(ctx, args)?)))
         }),
-        ("mustFromJson", read_any, |_, args| {
-            let decoded = json::decode(text(args, 0)).map_err(FuncError::new)?;
+        ("mustFromJson", read_any, |ctx, args| {
+            let decoded = json::decode(read(ctx, args)?).map_err(FuncError::new)?;
             match decoded.complaint {
                 Some(complaint) => Err(FuncError::new(complaint)),
                 None => Ok(decoded.value),
@@ -73,6 +73,13 @@ pub(super) fn table() -> Vec<Function> {
         .into_iter()
         .map(|(name, signature, call)| Function::plain(name, signature, call))
         .collect()
+}
+
+/// The text to be read. A byte of it can become a value of many, so every one is paid for.
+fn read<'a>(ctx: &mut Context<'_>, args: &'a [Value]) -> Result<&'a [u8], FuncError> {
+    let source = text(args, 0);
+    ctx.charge(source.len() as u64)?;
+    Ok(source)
 }
 
 /// Helm puts an error under the key `Error` of what was read so far.

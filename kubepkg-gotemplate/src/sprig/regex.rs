@@ -4,11 +4,12 @@
 use std::rc::Rc;
 
 use super::args::{bytes, int, panic, text};
+use crate::budget::LimitExceeded;
 use crate::collection::List;
 use crate::context::Context;
 use crate::func::{FuncError, FuncPtr, FuncResult, Function, Signature};
 use crate::gotype::{BOOL, INT, SLICE_STRING, STRING};
-use crate::regexp::{Regexp, quote_meta};
+use crate::regexp::{Regexp, RegexpError, Work, quote_meta};
 use crate::strconv::{can_backquote, quote};
 use crate::value::Value;
 
@@ -23,7 +24,7 @@ pub(super) fn table() -> Vec<Function> {
             find_first(&*must(ctx, args)?, args)
         }),
         ("mustRegexFindAll", several, |ctx, args| {
-            find_all(&*must(ctx, args)?, args)
+            find_all(&*must(ctx, args)?, ctx, args)
         }),
         ("mustRegexMatch", check, |ctx, args| {
             Ok(Value::Bool(must(ctx, args)?.is_match(text(args, 1))))
@@ -35,17 +36,18 @@ pub(super) fn table() -> Vec<Function> {
             literal(&*must(ctx, args)?, ctx, args)
         }),
         ("mustRegexSplit", several, |ctx, args| {
-            split(&*must(ctx, args)?, args)
+            split(&*must(ctx, args)?, ctx, args)
         }),
         ("regexFind", find, |ctx, args| {
             find_first(&*compile(ctx, args)?, args)
         }),
         ("regexFindAll", several, |ctx, args| {
-            find_all(&*compile(ctx, args)?, args)
+            find_all(&*compile(ctx, args)?, ctx, args)
         }),
-        ("regexMatch", check, |ctx, args| {
-            let matches = must(ctx, args).is_ok_and(|regexp| regexp.is_match(text(args, 1)));
-            Ok(Value::Bool(matches))
+        ("regexMatch", check, |ctx, args| match must(ctx, args) {
+            Ok(regexp) => Ok(Value::Bool(regexp.is_match(text(args, 1)))),
+            Err(error @ FuncError::Limit(_)) => Err(error),
+            Err(_) => Ok(Value::Bool(false)),
         }),
         ("regexReplaceAll", change, |ctx, args| {
             replace(&*compile(ctx, args)?, ctx, args)
@@ -54,7 +56,7 @@ pub(super) fn table() -> Vec<Function> {
             literal(&*compile(ctx, args)?, ctx, args)
         }),
         ("regexSplit", several, |ctx, args| {
-            split(&*compile(ctx, args)?, args)
+            split(&*compile(ctx, args)?, ctx, args)
         }),
     ];
     let mut table: Vec<Function> = entries
@@ -69,19 +71,50 @@ pub(super) fn table() -> Vec<Function> {
     table
 }
 
-/// `regexp.Compile`, with the expressions of this execution kept.
+/// The step budget pays for searches, the output budget for what is written.
+impl Work for Context<'_> {
+    type Error = LimitExceeded;
+
+    fn search(&mut self, bytes: usize) -> Result<(), LimitExceeded> {
+        self.charge(1 + bytes as u64 / 256)
+    }
+
+    fn write(&mut self, bytes: usize) -> Result<(), LimitExceeded> {
+        self.charge_bytes(bytes)
+    }
+}
+
+/// The compiled pattern, with the expressions of this execution kept. Pays for compiling it and for one search.
+fn compiled(
+    ctx: &mut Context<'_>,
+    args: &[Value],
+) -> Result<Result<Rc<Regexp>, RegexpError>, LimitExceeded> {
+    let (pattern, searched) = (text(args, 0), text(args, 1).len() as u64);
+    let regexp = if let Some(regexp) = ctx.regexes.kept(pattern) {
+        regexp
+    } else {
+        ctx.charge(pattern.len() as u64)?;
+        let regexp = match ctx.regexes.compile(pattern) {
+            Ok(regexp) => regexp,
+            Err(error) => return Ok(Err(error)),
+        };
+        ctx.charge(regexp.size() as u64 / 256)?;
+        regexp
+    };
+    let size = regexp.size() as u64;
+    ctx.charge((searched / 100).saturating_add(searched.saturating_mul(size) / 8192))?;
+    Ok(Ok(regexp))
+}
+
+/// `regexp.Compile`.
 fn must(ctx: &mut Context<'_>, args: &[Value]) -> Result<Rc<Regexp>, FuncError> {
-    ctx.charge(text(args, 1).len() as u64 / 100)?;
-    ctx.regexes
-        .get(text(args, 0))
-        .map_err(|error| FuncError::new(error.to_string()))
+    compiled(ctx, args)?.map_err(|error| FuncError::new(error.to_string()))
 }
 
 /// `regexp.MustCompile`.
 fn compile(ctx: &mut Context<'_>, args: &[Value]) -> Result<Rc<Regexp>, FuncError> {
-    ctx.charge(text(args, 1).len() as u64 / 100)?;
-    let pattern = text(args, 0);
-    ctx.regexes.get(pattern).map_err(|error| {
+    compiled(ctx, args)?.map_err(|error| {
+        let pattern = text(args, 0);
         let shown = if can_backquote(pattern) {
             format!("`{}`", String::from_utf8_lossy(pattern))
         } else {
@@ -103,9 +136,9 @@ fn strings(found: Vec<&[u8]>) -> Value {
     Value::string_list(found)
 }
 
-fn find_all(regexp: &Regexp, args: &[Value]) -> FuncResult {
+fn find_all(regexp: &Regexp, ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let whole = text(args, 1);
-    let found = regexp.find_all(whole, int(args, 2));
+    let found = regexp.find_all(whole, int(args, 2), ctx)?;
     Ok(strings(
         found
             .into_iter()
@@ -114,9 +147,9 @@ fn find_all(regexp: &Regexp, args: &[Value]) -> FuncResult {
     ))
 }
 
-fn split(regexp: &Regexp, args: &[Value]) -> FuncResult {
+fn split(regexp: &Regexp, ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
     let limit = int(args, 2);
-    let parts = regexp.split(text(args, 1), limit);
+    let parts = regexp.split(text(args, 1), limit, ctx)?;
     if limit == 0 {
         return Ok(Value::List(List::nil(&SLICE_STRING)));
     }
@@ -124,13 +157,14 @@ fn split(regexp: &Regexp, args: &[Value]) -> FuncResult {
 }
 
 fn replace(regexp: &Regexp, ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
-    let out = regexp.replace_all(text(args, 1), text(args, 2));
-    ctx.charge_bytes(out.len())?;
-    Ok(bytes(out))
+    Ok(bytes(regexp.replace_all(
+        text(args, 1),
+        text(args, 2),
+        ctx,
+    )?))
 }
 
 fn literal(regexp: &Regexp, ctx: &mut Context<'_>, args: &[Value]) -> FuncResult {
-    let out = regexp.replace_all_literal(text(args, 1), text(args, 2));
-    ctx.charge_bytes(out.len())?;
+    let out = regexp.replace_all_literal(text(args, 1), text(args, 2), ctx)?;
     Ok(bytes(out))
 }

@@ -131,21 +131,7 @@ pub(super) fn map_chars(text: &[u8], mut change: impl FnMut(char) -> char) -> Ve
 
 /// Where `needle` begins in `text`.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
-    let first = match needle.first() {
-        None => return Some(0),
-        Some(first) => *first,
-    };
-    let mut at = 0;
-    while let Some(rest) = text.get(at..)
-        && let Some(step) = rest.iter().position(|b| *b == first)
-    {
-        at += step;
-        if text.get(at..).is_some_and(|rest| rest.starts_with(needle)) {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
+    memchr::memmem::find(text, needle)
 }
 
 /// `strings.SplitN`; an empty separator cuts between characters.

@@ -153,7 +153,7 @@ fn check(group: &str) {
         }
         count += 1;
         let lint = row.get("lint").is_some_and(|lint| lint == true);
-        let mut env = SeededEnv::new(7, (1_790_000_000, 123_456_789));
+        let mut env = SeededEnv::new([7], (1_790_000_000, 123_456_789));
         let answer = run(&row, &tables[usize::from(lint)], &mut env);
         match (difference(&row, &answer), exceptions.contains_key(&id)) {
             (Some(difference), false) => {

@@ -45,7 +45,7 @@ fn render(row: &Json) -> Result<Vec<u8>, String> {
     }
     let data = top(row);
     // 2026-01-02 03:04:05 UTC
-    let mut env = SeededEnv::new(1, (1_767_323_045, 0));
+    let mut env = SeededEnv::new([1], (1_767_323_045, 0));
     let mut session = set.session(&mut env, Budget::default());
     let mut answer = Vec::new();
     for (path, _) in &order {

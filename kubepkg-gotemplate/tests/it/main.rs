@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod certificates;
 mod double;
 mod functions;
 mod glob;

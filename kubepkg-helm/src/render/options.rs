@@ -116,8 +116,10 @@ pub struct RenderOptions<'a> {
     pub include_crds: bool,
     /// The clock: seconds since 1970 and nanoseconds. The machine's when `None`.
     pub now: Option<(i64, u32)>,
-    /// The seed of everything random, for repeatable plans. The machine's randomness when `None`.
-    pub seed: Option<u64>,
+    /// The seed of everything random, for repeatable plans: what was planned is what is applied. Passwords and keys
+    /// that templates generate follow from it, so it is to be as random and as secret as they are. The machine's
+    /// randomness when `None`.
+    pub seed: Option<[u8; 32]>,
     /// Clock and chance from elsewhere, such as a recording; `now` and `seed` have no say then. It is not asked for
     /// look-ups, nor told of warnings.
     pub chance: Option<&'a RefCell<dyn Env>>,
@@ -149,7 +151,8 @@ impl std::fmt::Debug for RenderOptions<'_> {
             .field("sub_notes", &self.sub_notes)
             .field("include_crds", &self.include_crds)
             .field("now", &self.now)
-            .field("seed", &self.seed)
+            // The seed is a secret.
+            .field("seed", &self.seed.is_some())
             .field("chance", &self.chance.is_some())
             .field("post_render", &self.post_render.map(|post| post.strategy))
             .field("limits", &self.limits)

@@ -93,12 +93,12 @@ fn a_seed_makes_random_charts_repeatable() {
     let chart =
         chart("kind: A\nmetadata: {name: {{ randAlpha 20 }}-{{ uuidv4 }}-{{ now | unixEpoch }}}\n");
     let options = RenderOptions {
-        seed: Some(7),
+        seed: Some([7; 32]),
         now: Some((1_700_000_000, 0)),
         ..RenderOptions::default()
     };
     let other = RenderOptions {
-        seed: Some(8),
+        seed: Some([8; 32]),
         ..options
     };
     assert_eq!(

@@ -176,7 +176,7 @@ fn name_of(template: &str) -> Result<String, Error> {
     set.parse("name-template", template.as_bytes())?;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let seconds = i64::try_from(now.as_secs())?;
-    let mut env = SeededEnv::new(u64::from(now.subsec_nanos()), (seconds, now.subsec_nanos()));
+    let mut env = SeededEnv::new(now.as_nanos().to_be_bytes(), (seconds, now.subsec_nanos()));
     let mut session = set.session(&mut env, Budget::default());
     let written = session.execute("name-template", &Value::Nil)?;
     Ok(String::from_utf8_lossy(&written).into_owned())

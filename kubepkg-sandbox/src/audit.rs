@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Result, SandboxError};
 
@@ -251,6 +252,58 @@ impl fmt::Display for Requests {
 }
 
 /// `audit.k8s.io/v1` Event, as far as it is used.
+/// Writes the log of an embedded server in the form of kube-apiserver's, level `Metadata`.
+#[derive(Debug)]
+pub(crate) struct AuditWriter(Mutex<File>);
+
+impl AuditWriter {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).map_err(SandboxError::file("create", path))?;
+        Ok(Self(Mutex::new(file)))
+    }
+
+    /// Writes a line. A log that cannot be written fails its reader, not the server.
+    pub(crate) fn write(&self, line: &Line, code: u16) {
+        let event = json!({
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
+            "stage": if line.verb == "watch" { "ResponseStarted" } else { "ResponseComplete" },
+            "requestURI": line.uri, "verb": line.verb, "user": {"username": line.user},
+            "userAgent": line.agent, "objectRef": line.object, "responseStatus": {"code": code},
+        });
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = writeln!(file, "{event}") {
+            tracing::warn!(%error, "the audit log cannot be written");
+        }
+    }
+}
+
+/// What the log says of a request.
+#[derive(Debug)]
+pub(crate) struct Line {
+    uri: String,
+    verb: &'static str,
+    user: String,
+    agent: String,
+    object: Value,
+}
+
+impl Line {
+    pub(crate) fn of<B>(request: &http::Request<B>, user: &str) -> Self {
+        let (verb, object) = crate::api::audited(request.method(), request.uri());
+        let agent = request.headers().get(http::header::USER_AGENT);
+        Self {
+            uri: request.uri().to_string(),
+            verb,
+            user: user.to_owned(),
+            agent: agent
+                .and_then(|agent| agent.to_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
+            object,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {

@@ -200,7 +200,7 @@ impl Folder {
             .map_err(SandboxError::file("rename to", path))
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<()> {
         write_private(&self.path.join(name), text)
     }
 }

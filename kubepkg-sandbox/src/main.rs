@@ -6,9 +6,10 @@
 //! administrator's.
 
 use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use kubepkg_sandbox::{ApiOptions, ApiServer, ControlPlane, Options};
+use kubepkg_sandbox::{ControlPlane, EmbeddedPlane, Options};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -32,7 +33,7 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: kubepkg-sandbox [--embedded] [FOLDER]".into());
     }
     if embedded {
-        return serve_embedded(folder.map(std::path::PathBuf::from)).await;
+        return serve_embedded(folder.map(PathBuf::from)).await;
     }
     if let Some(folder) = folder {
         options = options.folder(folder);
@@ -44,16 +45,10 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The API server of this process, with its kubeconfig in the folder.
-async fn serve_embedded(
-    folder: Option<std::path::PathBuf>,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("kubepkg-sandbox"));
-    std::fs::create_dir_all(&folder)?;
-    let server = ApiServer::new(&ApiOptions::default());
-    let listener = server.listen()?;
-    std::fs::write(folder.join("kubeconfig"), listener.kubeconfig())?;
-    ready(&folder)?;
+/// The API server of this process, with the folder of a plane.
+async fn serve_embedded(folder: Option<PathBuf>) -> Result<(), Box<dyn std::error::Error>> {
+    let plane = EmbeddedPlane::start(folder.as_deref())?;
+    ready(plane.folder())?;
     tokio::task::spawn_blocking(end_of_input).await?;
     Ok(())
 }

@@ -130,7 +130,7 @@ impl Rule {
 }
 
 /// All rules in force, read from the folder again when its list of files has changed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     names: Vec<String>,
     rules: Vec<Rule>,

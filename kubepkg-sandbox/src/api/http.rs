@@ -1,5 +1,6 @@
 //! The API server over HTTPS on loopback, for `kubectl`, `helm` and every other client.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tower::Service as _;
 
 use super::failure::Failure;
 use super::service::{ApiBody, ApiServer, refuse};
+use crate::audit::{AuditWriter, Line};
 
 /// A server could not be made reachable.
 #[derive(Debug, thiserror::Error)]
@@ -60,13 +62,24 @@ impl ApiServer {
     ///
     /// As [`ApiServer::listen`].
     pub fn listen_on(&self, port: u16) -> Result<Listener, ListenError> {
+        let users = BTreeMap::from([(token()?, "admin".to_owned())]);
+        self.listen_for(port, users, None)
+    }
+
+    /// As [`ApiServer::listen_on`], for the users of these tokens, with a log of their requests.
+    pub(crate) fn listen_for(
+        &self,
+        port: u16,
+        users: BTreeMap<String, String>,
+        audit: Option<AuditWriter>,
+    ) -> Result<Listener, ListenError> {
         let socket = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .map_err(ListenError::Listen)?;
         let address = socket.local_addr().map_err(ListenError::Listen)?;
         socket.set_nonblocking(true).map_err(ListenError::Listen)?;
         let (certificate, tls) = certificate().map_err(ListenError::Certificate)?;
         self.trust(&certificate);
-        let token = token()?;
+        let token = users.keys().next().cloned().unwrap_or_default();
         let (stop, stopped) = watch::channel(false);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -75,7 +88,8 @@ impl ApiServer {
             .map_err(ListenError::Listen)?;
         let door = Door {
             server: self.clone(),
-            expected: format!("Bearer {token}"),
+            users: Arc::new(users),
+            audit: audit.map(Arc::new),
             tls,
         };
         let thread = std::thread::Builder::new()
@@ -103,6 +117,12 @@ impl Listener {
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
+    }
+
+    /// The certificate that clients have to trust, in PEM.
+    #[must_use]
+    pub fn certificate(&self) -> &str {
+        &self.certificate
     }
 
     /// A kubeconfig for it, as JSON, which is YAML.
@@ -135,7 +155,9 @@ impl Drop for Listener {
 #[derive(Clone)]
 struct Door {
     server: ApiServer,
-    expected: String,
+    /// Users by token.
+    users: Arc<BTreeMap<String, String>>,
+    audit: Option<Arc<AuditWriter>>,
     tls: TlsAcceptor,
 }
 
@@ -182,11 +204,29 @@ async fn answer(
         "/healthz" | "/livez" | "/readyz" | "/version"
     );
     let shown = request.headers().get(header::AUTHORIZATION);
-    let known = shown.is_some_and(|shown| same(shown.as_bytes(), door.expected.as_bytes()));
-    if !open && !known {
+    let token = shown
+        .and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "))
+        .unwrap_or_default();
+    let user = door.user(token);
+    if user.is_none() && !open {
         return Ok(refuse(Failure::unauthorized()));
     }
-    door.server.call(request).await
+    let Some((audit, user)) = door.audit.clone().zip(user) else {
+        return door.server.call(request).await;
+    };
+    let line = Line::of(&request, &user);
+    let response = door.server.call(request).await?;
+    audit.write(&line, response.status().as_u16());
+    Ok(response)
+}
+
+impl Door {
+    /// Who shows this token.
+    fn user(&self, token: &str) -> Option<String> {
+        let known = |(known, _): &(&String, &String)| same(known.as_bytes(), token.as_bytes());
+        let of_start = self.users.iter().find(known).map(|(_, user)| user.clone());
+        of_start.or_else(|| self.server.issued_to(token))
+    }
 }
 
 /// Compares without telling by its time how much is right.

@@ -20,6 +20,7 @@ mod delete;
 mod discovery;
 mod encode;
 mod failure;
+mod faults;
 mod fields;
 mod http;
 mod ids;
@@ -49,5 +50,7 @@ mod workloads;
 mod world;
 mod write;
 
+pub use faults::{ApiFault, ApiFaults, Broken, FaultRates, Faulty};
 pub use http::{ListenError, Listener};
+pub(crate) use request::audited;
 pub use service::{ApiBody, ApiOptions, ApiServer};

@@ -163,6 +163,32 @@ impl Place {
     }
 }
 
+/// The verb of a request and the object that it is about, as the audit log has them.
+pub(crate) fn audited(method: &Method, uri: &http::Uri) -> (&'static str, serde_json::Value) {
+    let query = Query::parse(uri.query().unwrap_or_default());
+    let place = match Target::parse(uri.path()) {
+        Target::Objects(place) => place,
+        _ => Place::default(),
+    };
+    let one = !place.name.is_empty() || place.plural.is_empty();
+    let verb = match (method.as_str(), one) {
+        ("GET", true) => "get",
+        ("GET", false) if query.flag("watch") => "watch",
+        ("GET", false) => "list",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => "",
+    };
+    let object = serde_json::json!({
+        "apiGroup": place.group, "resource": place.plural, "subresource": place.subresource,
+        "namespace": place.namespace, "name": place.name,
+    });
+    (verb, object)
+}
+
 fn percent_decoded(part: &str) -> Cow<'_, str> {
     if !part.contains('%') {
         return Cow::Borrowed(part);

@@ -14,6 +14,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Body, Frame};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::failure::Failure;
@@ -21,6 +22,7 @@ use super::request::{Call, Query};
 use super::settle;
 use super::watch::Watch;
 use super::world::{Answer, BODY_LIMIT, Reply, World};
+use crate::pods::Rules;
 
 /// The body of a response.
 pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
@@ -145,6 +147,28 @@ impl ApiServer {
     pub fn forget(&self) {
         self.shared.world().store.forget();
         self.shared.tell();
+    }
+
+    /// Decides the fates of pods, those that are there already too.
+    pub(crate) fn set_rules(&self, rules: Rules) {
+        let now = self.now();
+        let mut world = self.shared.world();
+        world.rules = rules;
+        let pods: Vec<Arc<Value>> = world
+            .store
+            .list("pods", "", None)
+            .map(|(_, pod)| Arc::clone(pod))
+            .collect();
+        for pod in pods {
+            world.wake("pods", &pod, now);
+        }
+        drop(world);
+        self.settle();
+    }
+
+    /// The user to whom a token was issued.
+    pub(crate) fn issued_to(&self, token: &str) -> Option<String> {
+        self.shared.world().issued.get(token).cloned()
     }
 
     pub(crate) fn trust(&self, certificate: &str) {

@@ -122,7 +122,7 @@ impl World {
         Ok(success(201))
     }
 
-    /// `token` of a service account. The token is a word and nobody asks for it.
+    /// `token` of a service account. It opens the socket as long as the server lives.
     pub(crate) fn token(
         &mut self,
         call: &Call,
@@ -138,6 +138,9 @@ impl World {
             Some(some) if !some.is_empty() => json!(some),
             _ => json!(["https://kubernetes.default.svc"]),
         };
+        let token = format!("sandbox-{}", self.ids.uid());
+        let user = format!("system:serviceaccount:{}:{}", place.namespace, place.name);
+        self.issued.insert(token.clone(), user);
         Ok(Answer::json(
             201,
             &json!({
@@ -150,7 +153,7 @@ impl World {
                     "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": null,
                 },
                 "status": {
-                    "token": format!("sandbox-{}", self.ids.uid()),
+                    "token": token,
                     "expirationTimestamp": object::time(until),
                 },
             }),

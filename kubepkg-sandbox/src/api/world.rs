@@ -23,6 +23,7 @@ use super::request::{Call, Place, Target};
 use super::store::{Key, Store};
 use super::watch::Watch;
 use super::workloads::Kubelet;
+use crate::pods::Rules;
 
 /// Bodies over this size are refused.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -39,6 +40,10 @@ pub(crate) struct World {
     pub(crate) settled: u64,
     /// When a controller has something to do with an object without being told.
     pub(crate) alarms: BTreeMap<(Arc<str>, Key), Timestamp>,
+    /// The fates of pods that a test has decided.
+    pub(crate) rules: Rules,
+    /// Users by the tokens that were issued to them.
+    pub(crate) issued: BTreeMap<String, String>,
     /// What the kubelet remembers.
     pub(crate) kubelet: Kubelet,
     /// Whether Deployments, Pods and their like are played.
@@ -100,6 +105,8 @@ impl World {
             ids: Ids::new(seed),
             settled: 0,
             alarms: BTreeMap::new(),
+            rules: Rules::default(),
+            issued: BTreeMap::new(),
             kubelet: Kubelet::default(),
             plays,
             certificate: String::new(),

@@ -128,12 +128,13 @@ impl World {
         mut object: Value,
         writer: &mut Writer,
     ) -> Result<Arc<Value>, Failure> {
-        if !object::meta(&object, "resourceVersion").is_empty() {
+        if !matches!(object::meta(&object, "resourceVersion"), "" | "0") {
             return Err(Failure::plain(
                 500,
                 "resourceVersion should not be set on objects to be created",
             ));
         }
+        object::unset(&mut object, "resourceVersion");
         let prefix = object::meta(&object, "generateName").to_owned();
         let generated = object::name(&object).is_empty() && !prefix.is_empty();
         if generated {
@@ -387,7 +388,7 @@ fn check_identity(kind: &Kind, old: &Value, new: &Value) -> Result<(), Failure> 
         return Err(Failure::conflict(kind, name, &why));
     }
     let version = object::meta(new, "resourceVersion");
-    if version.is_empty() {
+    if matches!(version, "" | "0") {
         return Ok(());
     }
     if version.parse::<u64>().is_err() {

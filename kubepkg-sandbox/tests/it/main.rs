@@ -9,6 +9,7 @@
 
 mod chart_server;
 mod conformance;
+mod embedded;
 mod identities;
 mod lifetime;
 mod options;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::object;
 use crate::api::world::World;
-use crate::fate::{self, Place, Plan, Step};
+use crate::fate::{self, Place, Step};
 use crate::kubelet::{HOST_IP, NODE};
 
 const TABLE: &str = "pods";
@@ -27,7 +27,7 @@ pub(super) fn settle(world: &mut World, pod: &Arc<Value>, now: Timestamp) {
     let Ok(typed) = serde_json::from_value::<Pod>(Value::clone(pod)) else {
         return;
     };
-    let plan = Plan::of(&typed);
+    let plan = world.rules.plan(&typed);
     let uid = object::uid(pod).to_owned();
     let bound = typed
         .spec

@@ -1,0 +1,418 @@
+//! What goes wrong between a client and the API server: as a [`tower::Layer`], by seed or by script.
+//!
+//! One [`ApiFaults`] stands for the way of one client. It counts the requests of this client; a
+//! fault is set for the n-th, or drawn from a seed at given rates. Two runs with one seed and the
+//! same requests have the same faults, and [`ApiFaults::met`] tells which.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
+use hyper::body::Body;
+use tower::{Layer, Service};
+
+use super::failure::Failure;
+use super::ids::Ids;
+use super::request::Query;
+use super::service::ApiBody;
+
+/// What happens to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ApiFault {
+    /// The server refuses with this code, and does nothing: 409, 429, 500, 503.
+    Refused(u16),
+    /// The connection breaks before the server has the request.
+    Unreachable,
+    /// The connection breaks after the server has done what was asked.
+    Lost,
+    /// The answer comes late by this time.
+    Slow(Duration),
+    /// A watch ends after this many events.
+    Cut(usize),
+    /// A watch loses its n-th event, counted from zero.
+    Missed(usize),
+    /// A watch sends its n-th event twice.
+    Doubled(usize),
+    /// A watch, or a list with a version, is told that the past is forgotten.
+    Gone,
+}
+
+/// How often faults are drawn, in thousandths of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultRates {
+    /// [`ApiFault::Refused`] with 500, 503, 429 or, for writes, 409.
+    pub refused: u16,
+    /// [`ApiFault::Unreachable`].
+    pub unreachable: u16,
+    /// [`ApiFault::Lost`].
+    pub lost: u16,
+    /// [`ApiFault::Cut`], [`ApiFault::Missed`], [`ApiFault::Doubled`] and [`ApiFault::Gone`], of
+    /// watches.
+    pub watches: u16,
+}
+
+/// The request did not come through, or its answer did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("connection broken by a fault of the sandbox")]
+pub struct Broken;
+
+#[derive(Debug, Default)]
+struct State {
+    count: u64,
+    script: BTreeMap<u64, ApiFault>,
+    drawn: Option<(Ids, FaultRates)>,
+    partitioned: bool,
+    met: Vec<(u64, ApiFault)>,
+}
+
+/// The faults of one client's way. Clones are the same way.
+#[derive(Clone, Debug, Default)]
+pub struct ApiFaults {
+    state: Arc<Mutex<State>>,
+}
+
+impl ApiFaults {
+    /// Draws faults from a seed.
+    #[must_use]
+    pub fn drawn(seed: u64, rates: FaultRates) -> Self {
+        let faults = Self::default();
+        faults.state().drawn = Some((Ids::new(seed), rates));
+        faults
+    }
+
+    /// Sets the fault of the n-th request of this client, counted from zero.
+    pub fn at(&self, request: u64, fault: ApiFault) {
+        self.state().script.insert(request, fault);
+    }
+
+    /// Cuts this client off, or lets it through again.
+    pub fn partition(&self, cut_off: bool) {
+        self.state().partitioned = cut_off;
+    }
+
+    /// No more faults are drawn or scripted; who is cut off stays so.
+    pub fn calm(&self) {
+        let mut state = self.state();
+        state.drawn = None;
+        state.script.clear();
+    }
+
+    /// How many requests there were.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.state().count
+    }
+
+    /// The faults that requests have met, by the number of the request.
+    #[must_use]
+    pub fn met(&self) -> Vec<(u64, ApiFault)> {
+        self.state().met.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fault of the next request, if it meets one that can happen to it.
+    fn meet(&self, watch: bool, versioned: bool, write: bool) -> Option<ApiFault> {
+        let mut state = self.state();
+        let number = state.count;
+        state.count += 1;
+        if state.partitioned {
+            return Some(ApiFault::Unreachable);
+        }
+        let drawn = state
+            .drawn
+            .as_mut()
+            .and_then(|(ids, rates)| draw(ids, *rates, watch, write));
+        let fault = state.script.remove(&number).or(drawn)?;
+        let possible = match fault {
+            ApiFault::Cut(_) | ApiFault::Missed(_) | ApiFault::Doubled(_) => watch,
+            ApiFault::Gone => watch || versioned,
+            _ => true,
+        };
+        if !possible {
+            return None;
+        }
+        state.met.push((number, fault));
+        Some(fault)
+    }
+}
+
+/// Draws the same number of times for every request, so that one request more or less of another
+/// kind does not move all that follow.
+fn draw(ids: &mut Ids, rates: FaultRates, watch: bool, write: bool) -> Option<ApiFault> {
+    let (dice, which) = (ids.below(1000), ids.next());
+    let mut bound = 0;
+    let mut within = |rate: u16| {
+        bound += u64::from(rate);
+        dice < bound
+    };
+    if within(rates.refused) {
+        let codes: &[u16] = if write {
+            &[500, 503, 429, 409]
+        } else {
+            &[500, 503, 429]
+        };
+        let at = usize::try_from(which).unwrap_or(0) % codes.len();
+        return codes.get(at).map(|code| ApiFault::Refused(*code));
+    }
+    if within(rates.unreachable) {
+        return Some(ApiFault::Unreachable);
+    }
+    if within(rates.lost) {
+        return Some(ApiFault::Lost);
+    }
+    if watch && within(rates.watches) {
+        let event = usize::try_from(which >> 8).unwrap_or(0) % 5;
+        return Some(match which % 4 {
+            0 => ApiFault::Cut(event),
+            1 => ApiFault::Missed(event),
+            2 => ApiFault::Doubled(event),
+            _ => ApiFault::Gone,
+        });
+    }
+    None
+}
+
+impl<S> Layer<S> for ApiFaults {
+    type Service = Faulty<S>;
+
+    fn layer(&self, inner: S) -> Faulty<S> {
+        Faulty {
+            inner,
+            faults: self.clone(),
+        }
+    }
+}
+
+/// A service behind faults.
+#[derive(Clone, Debug)]
+pub struct Faulty<S> {
+    inner: S,
+    faults: ApiFaults,
+}
+
+impl<S, B> Service<Request<B>> for Faulty<S>
+where
+    S: Service<Request<B>, Response = Response<ApiBody>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: Body + Send + 'static,
+{
+    type Response = Response<ApiBody>;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let query = Query::parse(request.uri().query().unwrap_or_default());
+        let watch = query.flag("watch");
+        let versioned = !query.get("resourceVersion").is_empty() || query.has("continue");
+        let write = request.method() != http::Method::GET;
+        let fault = self.faults.meet(watch, versioned, write);
+        // The one that was found ready is called; a fresh clone takes its place.
+        let fresh = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, fresh);
+        Box::pin(async move {
+            match fault {
+                Some(ApiFault::Unreachable) => return Err(Broken.into()),
+                Some(ApiFault::Refused(code)) => return Ok(refused(code)),
+                Some(ApiFault::Gone) if !watch => return Ok(refused(410)),
+                Some(ApiFault::Slow(wait)) => tokio::time::sleep(wait).await,
+                _ => {}
+            }
+            let response = inner.call(request).await.map_err(Into::into)?;
+            Ok(match fault {
+                Some(ApiFault::Lost) => {
+                    drop(response);
+                    return Err(Broken.into());
+                }
+                Some(
+                    fault @ (ApiFault::Cut(_)
+                    | ApiFault::Missed(_)
+                    | ApiFault::Doubled(_)
+                    | ApiFault::Gone),
+                ) => spoiled(response, fault),
+                _ => response,
+            })
+        })
+    }
+}
+
+fn refused(code: u16) -> Response<ApiBody> {
+    let (reason, message) = match code {
+        409 => (
+            "Conflict",
+            "the object has been modified (a fault of the sandbox)",
+        ),
+        410 => ("Expired", "the past is forgotten (a fault of the sandbox)"),
+        429 => (
+            "TooManyRequests",
+            "too many requests (a fault of the sandbox)",
+        ),
+        503 => (
+            "ServiceUnavailable",
+            "not available (a fault of the sandbox)",
+        ),
+        _ => ("InternalError", "internal error (a fault of the sandbox)"),
+    };
+    super::service::refuse(Failure {
+        reason: Some(reason),
+        ..Failure::plain(code, message)
+    })
+}
+
+/// A watch whose events do not all come as they were sent.
+fn spoiled(response: Response<ApiBody>, fault: ApiFault) -> Response<ApiBody> {
+    let (mut parts, body) = response.into_parts();
+    parts.headers.remove(http::header::CONTENT_LENGTH);
+    if fault == ApiFault::Gone {
+        let status = Failure::expired("the past is forgotten (a fault of the sandbox)").status();
+        let line = format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n");
+        return Response::from_parts(parts, Full::new(Bytes::from(line)).boxed_unsync());
+    }
+    let lines = BodyStream::new(body)
+        .filter_map(|frame| async { frame.ok()?.into_data().ok() })
+        .flat_map(|chunk| {
+            let lines: Vec<Bytes> = chunk
+                .split_inclusive(|byte| *byte == b'\n')
+                .map(Bytes::copy_from_slice)
+                .collect();
+            futures::stream::iter(lines)
+        })
+        .enumerate()
+        .take_while(move |(number, _)| {
+            let go_on = !matches!(fault, ApiFault::Cut(at) if *number >= at);
+            async move { go_on }
+        })
+        .flat_map(move |(number, line)| {
+            let times = match fault {
+                ApiFault::Missed(at) if at == number => 0,
+                ApiFault::Doubled(at) if at == number => 2,
+                _ => 1,
+            };
+            futures::stream::iter(std::iter::repeat_n(line, times))
+        })
+        .map(|line| Ok(hyper::body::Frame::data(line)));
+    Response::from_parts(parts, StreamBody::new(lines).boxed_unsync())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{ApiOptions, ApiServer};
+    use jiff::Timestamp;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::api::{Api, ListParams, PostParams};
+    use kube::{Client, ResourceExt as _};
+
+    fn server() -> ApiServer {
+        ApiServer::new(&ApiOptions::default().start(Timestamp::UNIX_EPOCH))
+    }
+
+    fn through(server: &ApiServer, faults: &ApiFaults) -> Api<ConfigMap> {
+        let client = Client::new(faults.layer(server.clone()), "default");
+        Api::default_namespaced(client)
+    }
+
+    fn map(name: &str) -> ConfigMap {
+        serde_json::from_value(serde_json::json!({"metadata": {"name": name}})).unwrap()
+    }
+
+    async fn names(api: &Api<ConfigMap>) -> Vec<String> {
+        let all = api.list(&ListParams::default()).await.unwrap();
+        let names = all.iter().map(ConfigMap::name_any);
+        names.filter(|name| name != "kube-root-ca.crt").collect()
+    }
+
+    #[tokio::test]
+    async fn a_lost_answer_is_a_done_deed_and_an_unreachable_server_is_not() {
+        let (server, faults) = (server(), ApiFaults::default());
+        let api = through(&server, &faults);
+        faults.at(0, ApiFault::Lost);
+        faults.at(1, ApiFault::Unreachable);
+        faults.at(2, ApiFault::Refused(409));
+        let new = PostParams::default();
+        assert!(api.create(&new, &map("a")).await.is_err());
+        assert!(api.create(&new, &map("b")).await.is_err());
+        let refused = api.create(&new, &map("c")).await.unwrap_err();
+        assert!(matches!(refused, kube::Error::Api(status) if status.code == 409));
+        assert_eq!(names(&api).await, ["a"]);
+        assert_eq!(faults.met().len(), 3);
+    }
+
+    #[tokio::test]
+    async fn one_seed_draws_one_row_of_faults() {
+        let run = |seed: u64| async move {
+            let rates = FaultRates {
+                refused: 200,
+                unreachable: 100,
+                lost: 100,
+                watches: 0,
+            };
+            let (server, faults) = (server(), ApiFaults::drawn(seed, rates));
+            let api = through(&server, &faults);
+            for number in 0..50 {
+                let _ = api
+                    .create(&PostParams::default(), &map(&format!("m{number}")))
+                    .await;
+            }
+            faults.calm();
+            (faults.met(), names(&api).await)
+        };
+        let (first, again, other) = (run(1).await, run(1).await, run(2).await);
+        assert_eq!(first, again);
+        assert_ne!(first.0, other.0);
+        assert!(!first.0.is_empty() && first.1.len() < 50);
+    }
+
+    #[tokio::test]
+    async fn events_of_a_watch_are_missed_doubled_and_cut_off() {
+        for (fault, expected) in [
+            (ApiFault::Missed(1), vec!["a", "c"]),
+            (ApiFault::Doubled(1), vec!["a", "b", "b", "c"]),
+            (ApiFault::Cut(2), vec!["a", "b"]),
+        ] {
+            let (server, faults) = (server(), ApiFaults::default());
+            let api = through(&server, &faults);
+            let mark = api.list(&ListParams::default()).await.unwrap();
+            for name in ["a", "b", "c"] {
+                api.create(&PostParams::default(), &map(name))
+                    .await
+                    .unwrap();
+            }
+            faults.at(4, fault);
+            let watch = kube::api::WatchParams::default().timeout(1);
+            let version = mark.metadata.resource_version.unwrap();
+            let events = api.watch(&watch, &version).await.unwrap();
+            server.advance(jiff::SignedDuration::ZERO);
+            let stop = server.clone();
+            let end = tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                stop.advance(jiff::SignedDuration::from_secs(2));
+            });
+            let seen: Vec<String> = events
+                .filter_map(|event| async move {
+                    match event {
+                        Ok(kube::api::WatchEvent::Added(object)) => Some(object.name_any()),
+                        _ => None,
+                    }
+                })
+                .collect()
+                .await;
+            end.await.unwrap();
+            assert_eq!(seen, expected, "{fault:?}");
+        }
+    }
+}

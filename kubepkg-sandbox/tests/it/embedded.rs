@@ -1,0 +1,292 @@
+//! The embedded API server as its clients meet it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use kubepkg_sandbox::{
+    ApiOptions, ApiServer, Assets, EmbeddedPlane, FATE_ANNOTATION, READY_AFTER_ANNOTATION,
+};
+use serde_json::{Value, json};
+
+fn standing() -> ApiServer {
+    ApiServer::new(&ApiOptions::default().start(Timestamp::UNIX_EPOCH).seed(1))
+}
+
+fn deployment(annotations: &Value) -> Deployment {
+    serde_json::from_value(json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2, "progressDeadlineSeconds": 60,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}, "annotations": annotations},
+                "spec": {"containers": [{"name": "c", "image": "example.test/c:1"}]},
+            },
+        },
+    }))
+    .unwrap()
+}
+
+async fn available(api: &Api<Deployment>) -> i32 {
+    let status = api.get("web").await.unwrap().status.unwrap_or_default();
+    status.available_replicas.unwrap_or(0)
+}
+
+#[tokio::test]
+async fn workloads_move_with_the_time_that_the_test_gives() {
+    let server = standing();
+    let api: Api<Deployment> = Api::default_namespaced(server.client());
+    let slow = deployment(&json!({READY_AFTER_ANNOTATION: "90s"}));
+    api.create(&PostParams::default(), &slow).await.unwrap();
+    assert_eq!(available(&api).await, 0);
+    server.advance(SignedDuration::from_secs(61));
+    let status = api.get("web").await.unwrap().status.unwrap();
+    let progress = status.conditions.into_iter().flatten();
+    let mut progress = progress.filter(|condition| condition.type_ == "Progressing");
+    let reason = progress.next().unwrap().reason;
+    assert_eq!(reason.as_deref(), Some("ProgressDeadlineExceeded"));
+    server.advance(SignedDuration::from_secs(30));
+    assert_eq!(available(&api).await, 2);
+}
+
+#[tokio::test]
+async fn a_broken_pod_keeps_a_deployment_from_being_available() {
+    let server = standing();
+    let api: Api<Deployment> = Api::default_namespaced(server.client());
+    let broken = deployment(&json!({FATE_ANNOTATION: "pull-error"}));
+    api.create(&PostParams::default(), &broken).await.unwrap();
+    server.advance(SignedDuration::from_secs(600));
+    assert_eq!(available(&api).await, 0);
+}
+
+#[tokio::test]
+async fn one_seed_and_the_same_requests_give_the_same_bytes() {
+    let run = || async {
+        let server = standing();
+        let api: Api<Deployment> = Api::default_namespaced(server.client());
+        let made = deployment(&json!({}));
+        api.create(&PostParams::default(), &made).await.unwrap();
+        server.advance(SignedDuration::from_secs(5));
+        let request = http::Request::get("/api/v1/pods").body(Vec::new()).unwrap();
+        server.client().request_text(request).await.unwrap()
+    };
+    let (first, second) = (run().await, run().await);
+    assert!(first.contains("\"Running\""), "{first}");
+    assert_eq!(first, second);
+}
+
+#[tokio::test]
+async fn the_socket_opens_to_its_token_alone() {
+    let server = standing();
+    let listener = server.listen().unwrap();
+    let kubeconfig: Kubeconfig = serde_json::from_str(&listener.kubeconfig()).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .unwrap();
+    let list = ListParams::default();
+    let maps = |config: Config| -> Api<ConfigMap> { Api::all(Client::try_from(config).unwrap()) };
+    assert!(maps(config.clone()).list(&list).await.is_ok());
+    let mut stranger = config;
+    stranger.auth_info = kube::config::AuthInfo::default();
+    let refused = maps(stranger).list(&list).await.unwrap_err();
+    assert!(matches!(refused, kube::Error::Api(status) if status.code == 401));
+}
+
+/// Runs a program against the plane and gives what it says.
+fn run(plane: &EmbeddedPlane, program: &str, arguments: &[&str]) -> String {
+    let assets = Assets::find().unwrap();
+    let output = Command::new(assets.program(program).unwrap())
+        .args(arguments)
+        .env("KUBECONFIG", plane.folder().join("kubeconfig"))
+        .env("HOME", plane.folder())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {text}{errors}"
+    );
+    text
+}
+
+fn write_chart(folder: &Path) {
+    std::fs::create_dir_all(folder.join("templates")).unwrap();
+    std::fs::write(
+        folder.join("Chart.yaml"),
+        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+    )
+    .unwrap();
+    std::fs::write(folder.join("values.yaml"), "replicas: 1\n").unwrap();
+    std::fs::write(
+        folder.join("templates/web.yaml"),
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\nspec:\n  \
+         replicas: {{ .Values.replicas }}\n  selector:\n    matchLabels: {app: web}\n  template:\n    \
+         metadata:\n      labels: {app: web}\n    spec:\n      containers:\n      - name: c\n        \
+         image: example.test/c:1\n",
+    )
+    .unwrap();
+}
+
+#[tokio::test]
+async fn helm_installs_upgrades_rolls_back_and_uninstalls() {
+    let plane = EmbeddedPlane::start(None).unwrap();
+    let chart = plane.folder().join("chart");
+    write_chart(&chart);
+    let chart = chart.to_str().unwrap();
+    let wait = ["--wait", "--timeout", "30s"];
+    run(
+        &plane,
+        "helm",
+        &[&["install", "web", chart], &wait[..]].concat(),
+    );
+    let upgrade = ["upgrade", "web", chart, "--set", "replicas=3"];
+    run(&plane, "helm", &[&upgrade[..], &wait[..]].concat());
+    let jsonpath = [
+        "get",
+        "deploy",
+        "web",
+        "-o",
+        "jsonpath={.status.readyReplicas}",
+    ];
+    assert_eq!(run(&plane, "kubectl", &jsonpath), "3");
+    run(
+        &plane,
+        "helm",
+        &[&["rollback", "web", "1"], &wait[..]].concat(),
+    );
+    assert_eq!(run(&plane, "kubectl", &jsonpath), "1");
+    let listed = run(&plane, "helm", &["list", "-o", "json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(
+        (&listed[0]["revision"], &listed[0]["status"]),
+        (&json!("3"), &json!("deployed"))
+    );
+    run(&plane, "helm", &[&["uninstall", "web"], &wait[..]].concat());
+    assert_eq!(
+        run(&plane, "kubectl", &["get", "deploy,pods", "-o", "name"]),
+        ""
+    );
+}
+
+#[tokio::test]
+async fn kubectl_creates_applies_scales_waits_and_deletes() {
+    let plane = EmbeddedPlane::start(None).unwrap();
+    let kubectl = |arguments: &[&str]| run(&plane, "kubectl", arguments);
+    kubectl(&["create", "namespace", "shop"]);
+    kubectl(&[
+        "create",
+        "deployment",
+        "web",
+        "-n",
+        "shop",
+        "--image=example.test/c:1",
+    ]);
+    kubectl(&["scale", "deployment", "web", "-n", "shop", "--replicas=2"]);
+    let wait = [
+        "wait",
+        "deployment/web",
+        "-n",
+        "shop",
+        "--for=condition=Available",
+        "--timeout=30s",
+    ];
+    assert_eq!(kubectl(&wait), "deployment.apps/web condition met\n");
+    let table = kubectl(&["get", "deployment", "-n", "shop"]);
+    let mut lines = table.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+    assert_eq!(columns, ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]);
+    let cells: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+    assert_eq!(cells[..4], ["web", "2/2", "2", "2"]);
+    let file = plane.folder().join("map.yaml");
+    std::fs::write(
+        &file,
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  a: \"1\"\n",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(kubectl(&["apply", "-f", file]), "configmap/m created\n");
+    assert_eq!(kubectl(&["apply", "-f", file]), "configmap/m unchanged\n");
+    let apply = [
+        "apply",
+        "--server-side",
+        "--field-manager=me",
+        "--force-conflicts",
+        "-f",
+        file,
+    ];
+    assert_eq!(kubectl(&apply), "configmap/m serverside-applied\n");
+    kubectl(&["patch", "configmap", "m", "-p", "{\"data\":{\"b\":\"2\"}}"]);
+    assert_eq!(
+        kubectl(&["get", "configmap", "m", "-o", "jsonpath={.data}"]),
+        "{\"a\":\"1\",\"b\":\"2\"}"
+    );
+    assert!(kubectl(&["describe", "deployment", "web", "-n", "shop"]).contains("2 available"));
+    kubectl(&["delete", "namespace", "shop"]);
+    assert_eq!(kubectl(&["get", "pods", "-A", "-o", "name"]), "");
+}
+
+/// Creates maps with watchers beside and says how long it took.
+async fn fill(objects: usize, watchers: usize) -> Duration {
+    let server = ApiServer::new(&ApiOptions::default());
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let mut readers = Vec::new();
+    for _ in 0..watchers {
+        let watch = WatchParams::default().timeout(290);
+        readers.push(api.watch(&watch, "0").await.unwrap().boxed());
+    }
+    let start = Instant::now();
+    for number in 0..objects {
+        let map: ConfigMap =
+            serde_json::from_value(json!({"metadata": {"name": format!("m{number}")}})).unwrap();
+        api.create(&PostParams::default(), &map).await.unwrap();
+    }
+    // The one map that every namespace has, and these.
+    for reader in &mut readers {
+        let mut seen = 0;
+        while seen < objects + 1 {
+            if let Some(Ok(WatchEvent::Added(_))) = reader.next().await {
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!(
+        api.list(&ListParams::default()).await.unwrap().items.len(),
+        objects + 1
+    );
+    start.elapsed()
+}
+
+#[tokio::test]
+async fn cost_grows_with_objects_and_not_faster() {
+    let (few, many) = (fill(500, 10).await, fill(4_000, 10).await);
+    // Eight times the objects: twice the proportion is allowed for noise.
+    assert!(
+        many < few * 16,
+        "{few:?} for 500 objects, {many:?} for 4000"
+    );
+}
+
+#[tokio::test]
+async fn is_ready_at_once() {
+    // The first start reads the recorded data of Kubernetes.
+    drop(ApiServer::new(&ApiOptions::default()));
+    let start = Instant::now();
+    let server = ApiServer::new(&ApiOptions::default());
+    let _listener = server.listen().unwrap();
+    // 50 ms is the promise of a release build on a quiet machine.
+    assert!(
+        start.elapsed() < Duration::from_millis(500),
+        "{:?}",
+        start.elapsed()
+    );
+}

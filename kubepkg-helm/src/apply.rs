@@ -327,6 +327,27 @@ impl Writer<'_> {
         }))
     }
 
+    /// The object as an apply would leave it; nothing is written.
+    pub(crate) async fn try_apply(
+        &self,
+        target: &Target<'_>,
+        owner: Owner<'_>,
+        force: bool,
+    ) -> Result<Value, ApplyError> {
+        let query = [
+            ("fieldManager", self.field_manager),
+            ("fieldValidation", "Strict"),
+            ("force", if force { "true" } else { "false" }),
+            ("dryRun", "All"),
+        ];
+        let body = target.marked(owner);
+        let call = Call::new(Verb::Apply, target.path())
+            .query(&query)
+            .body(&body);
+        let answer = self.cluster.call(call).await;
+        Ok(answer.map_err(|error| target.conflict(error))?.body)
+    }
+
     /// Applies an object as it is, without marks (hooks).
     pub(crate) async fn apply_plain(&self, target: &Target<'_>) -> Result<Answer, ApplyError> {
         let body = target.body();

@@ -97,9 +97,10 @@ pub use helm::{Helm, HelmOptions};
 pub use objects::ManifestError;
 #[cfg(feature = "cluster")]
 pub use operation::{
-    Advance, CrdPolicy, Failure, FailureReason, InstallRequest, KeptBecause, KeptObject,
-    NamespaceSpec, ObjectEvent, ObjectStatus, Operation, OperationError, Outcome, Preflight,
-    ReleaseOptions, RollbackRequest, Unchanged, UninstallRequest, UpgradeRequest,
+    Advance, Change, ChangeKind, CrdPolicy, Failure, FailureReason, HookLog, InstallRequest,
+    KeptBecause, KeptObject, NamespaceSpec, ObjectEvent, ObjectStatus, OnFailure, Operation,
+    OperationError, Outcome, Preflight, ReleaseOptions, ReuseValues, RollbackRequest, TestRequest,
+    Unchanged, UninstallRequest, UpgradeRequest,
 };
 #[cfg(feature = "cluster")]
 pub use plan::{OperationKind, Step};
@@ -109,7 +110,10 @@ pub use progress::{Progress, Propagation, Wait};
 pub use readiness::{AssessError, Cause, Readiness, Reading, Status, aggregate, assess, assess_as};
 #[cfg(feature = "cluster")]
 pub use release::{
-    ApplyMethod, Info, RecordError, RecordLimits, Release, ReleaseStatus, ReleaseTime,
+    ApplyMethod, Info, PartSize, RecordError, RecordLimits, Release, ReleaseStatus, ReleaseTime,
 };
 #[cfg(feature = "cluster")]
-pub use storage::{PROGRESS_ANNOTATION, RecordHead, Secrets, Storage, StorageError, StoredRelease};
+pub use storage::{
+    ConfigMaps, Memory, PROGRESS_ANNOTATION, RecordHead, Secrets, Storage, StorageError,
+    StoredRelease,
+};

@@ -11,19 +11,25 @@ mod error;
 mod explain;
 mod hooks;
 mod install;
+mod logs;
 mod objects;
+mod preview;
 mod records;
 mod rendering;
 mod request;
 mod rollback;
+mod test;
+mod undo;
 mod uninstall;
 mod upgrade;
 mod wait;
 
 pub use error::{Failure, FailureReason, ObjectEvent, ObjectStatus, OperationError};
+pub use logs::HookLog;
+pub use preview::{Change, ChangeKind};
 pub use request::{
-    CrdPolicy, InstallRequest, NamespaceSpec, Preflight, ReleaseOptions, RollbackRequest,
-    Unchanged, UninstallRequest, UpgradeRequest,
+    CrdPolicy, InstallRequest, NamespaceSpec, OnFailure, Preflight, ReleaseOptions, ReuseValues,
+    RollbackRequest, TestRequest, Unchanged, UninstallRequest, UpgradeRequest,
 };
 
 use crate::cluster::{Following, ResourceKind};
@@ -74,6 +80,10 @@ pub struct Outcome {
     pub kept: Vec<KeptObject>,
     /// How many objects were as they should be, so that they were not written.
     pub unchanged: usize,
+    /// What hooks have printed that ask for it (`helm.sh/hook-output-log-policy`).
+    pub logs: Vec<HookLog>,
+    /// How it was undone, when it failed and that was asked for.
+    pub undone: Option<Box<Outcome>>,
     /// Advice of the server and whatever else went wrong without stopping the operation.
     pub warnings: Vec<String>,
 }
@@ -134,6 +144,10 @@ pub struct Operation {
     from_client: bool,
     /// Objects that are as they shall be and need not be applied.
     unchanged: BTreeSet<usize>,
+    /// Objects that did not exist before.
+    created: BTreeSet<usize>,
+    /// What hooks have printed.
+    logs: Vec<HookLog>,
     /// Live objects as the apply returned them.
     live: BTreeMap<usize, Value>,
     /// Objects known to be ready, or gone.
@@ -353,6 +367,8 @@ impl Operation {
             failure,
             kept: self.kept.clone(),
             unchanged: self.unchanged.len(),
+            logs: self.logs.clone(),
+            undone: None,
             warnings: self.warnings.clone(),
         };
         self.outcome = Some(outcome.clone());
@@ -370,15 +386,21 @@ impl Operation {
         let name = &self.release.name;
         let message = &failure.message;
         self.release.info.description = match self.progress.operation {
+            // What a test finds is in its hooks.
+            OperationKind::Test => self.release.info.description.clone(),
             OperationKind::Install => format!("Release {name:?} failed: {message}"),
             OperationKind::Upgrade => format!("Upgrade {name:?} failed: {message}"),
             OperationKind::Rollback => format!("Rollback {name:?} failed: {message}"),
             OperationKind::Uninstall => format!("Uninstall {name:?} failed: {message}"),
         };
         // A removal that stopped half-way is still a removal, as in Helm.
-        if self.progress.operation != OperationKind::Uninstall {
+        if !matches!(
+            self.progress.operation,
+            OperationKind::Uninstall | OperationKind::Test
+        ) {
             self.release.info.status = ReleaseStatus::Failed;
         }
+        self.clean_up().await;
         if self.head.is_some() {
             self.write_record(None).await.map_err(|error| match error {
                 StepError::Stopped(error) => error,
@@ -419,7 +441,9 @@ impl Operation {
         failure.message = match self.progress.operation {
             OperationKind::Install => format!("failed {event}: {}", failure.message),
             OperationKind::Upgrade => format!("{event} hooks failed: {}", failure.message),
-            OperationKind::Rollback | OperationKind::Uninstall => failure.message,
+            OperationKind::Rollback | OperationKind::Uninstall | OperationKind::Test => {
+                failure.message
+            }
         };
         failure
     }

@@ -18,6 +18,8 @@ pub enum OperationKind {
     Rollback,
     /// Removal.
     Uninstall,
+    /// A run of the release's tests; nothing else changes.
+    Test,
 }
 
 impl OperationKind {
@@ -28,6 +30,7 @@ impl OperationKind {
             OperationKind::Upgrade => "upgrade",
             OperationKind::Rollback => "rollback",
             OperationKind::Uninstall => "uninstall",
+            OperationKind::Test => "test",
         }
     }
 
@@ -37,6 +40,7 @@ impl OperationKind {
             OperationKind::Upgrade => (HookEvent::PreUpgrade, HookEvent::PostUpgrade),
             OperationKind::Rollback => (HookEvent::PreRollback, HookEvent::PostRollback),
             OperationKind::Uninstall => (HookEvent::PreDelete, HookEvent::PostDelete),
+            OperationKind::Test => (HookEvent::Test, HookEvent::Test),
         }
     }
 }
@@ -99,8 +103,12 @@ pub(crate) struct PlanInput<'a> {
     pub(crate) wait: bool,
     pub(crate) prune: bool,
     pub(crate) keep_history: bool,
+    /// An install replaces an older revision.
+    pub(crate) replace: bool,
     /// An upgrade or rollback finds every object as it shall be, and ready, and has none to remove.
     pub(crate) settled: bool,
+    /// Tests to be run (all when empty), and tests not to be run.
+    pub(crate) tests: (&'a [String], &'a [String]),
 }
 
 /// The steps of an operation.
@@ -111,6 +119,9 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Vec<Step> {
     if input.settled && !input.crds && !hooks(&before) && !hooks(&after) {
         return vec![Step::RecordOnly, Step::Supersede];
     }
+    if input.kind == OperationKind::Test {
+        return test_steps(input);
+    }
     if input.create_namespace {
         steps.push(Step::Namespace);
     }
@@ -119,7 +130,7 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Vec<Step> {
     }
     steps.push(Step::Record);
     if input.run_hooks {
-        hook_steps(input.hooks, before, &mut steps);
+        hook_steps(input.hooks, before, |_| true, &mut steps);
     }
     if input.kind == OperationKind::Uninstall {
         steps.extend(runs(input.object_kinds).map(|(from, to)| Step::Delete(from, to)));
@@ -136,16 +147,30 @@ pub(crate) fn plan(input: &PlanInput<'_>) -> Vec<Step> {
         }
     }
     if input.run_hooks {
-        hook_steps(input.hooks, after, &mut steps);
+        hook_steps(input.hooks, after, |_| true, &mut steps);
     }
     match (input.kind, input.keep_history) {
-        (OperationKind::Install, _) => steps.push(Step::Finish),
+        (OperationKind::Install, _) if input.replace => {
+            steps.extend([Step::Supersede, Step::Finish]);
+        }
+        (OperationKind::Install | OperationKind::Test, _) => steps.push(Step::Finish),
         (OperationKind::Uninstall, false) => steps.push(Step::Purge),
         (OperationKind::Uninstall, true) => steps.extend([Step::Finish, Step::Supersede]),
         (OperationKind::Upgrade | OperationKind::Rollback, _) => {
             steps.extend([Step::Supersede, Step::Finish]);
         }
     }
+    steps
+}
+
+fn test_steps(input: &PlanInput<'_>) -> Vec<Step> {
+    let (only, except) = input.tests;
+    let chosen = |hook: &Hook| {
+        (only.is_empty() || only.contains(&hook.name)) && !except.contains(&hook.name)
+    };
+    let mut steps = vec![Step::Record];
+    hook_steps(input.hooks, HookEvent::Test, chosen, &mut steps);
+    steps.push(Step::Finish);
     steps
 }
 
@@ -172,8 +197,14 @@ pub(crate) fn deletes(hook: &Hook, policy: &DeletePolicy) -> bool {
     hook.delete_policies.contains(policy)
 }
 
-fn hook_steps(hooks: &[Hook], event: HookEvent, steps: &mut Vec<Step>) {
-    let chosen = hooks_of(hooks, &event);
+fn hook_steps(
+    hooks: &[Hook],
+    event: HookEvent,
+    wanted: impl Fn(&Hook) -> bool,
+    steps: &mut Vec<Step>,
+) {
+    let mut chosen = hooks_of(hooks, &event);
+    chosen.retain(|index| hooks.get(*index).is_some_and(&wanted));
     let policy =
         |index: &usize, policy| hooks.get(*index).is_some_and(|hook| deletes(hook, &policy));
     for index in &chosen {
@@ -236,8 +267,30 @@ mod tests {
             wait: true,
             prune: kind == OperationKind::Upgrade,
             keep_history: false,
+            replace: false,
             settled: false,
+            tests: (&[], &[]),
         }
+    }
+
+    #[test]
+    fn runs_the_tests_that_are_asked_for() {
+        let tests = ["a", "b", "c"].map(|name| hook(name, HookEvent::Test, 0, Vec::new()));
+        let (only, except) = (["a".to_owned(), "b".to_owned()], ["b".to_owned()]);
+        let steps = plan(&PlanInput {
+            tests: (&only, &except),
+            ..input(OperationKind::Test, &tests, &["Secret"])
+        });
+        let run: Vec<&Step> = steps
+            .iter()
+            .filter(|step| matches!(step, Step::RunHook(_)))
+            .collect();
+        assert_eq!(run, [&Step::RunHook(0)]);
+        assert!(!steps.iter().any(|step| matches!(step, Step::Apply(..))));
+        assert_eq!(
+            (steps.first(), steps.last()),
+            (Some(&Step::Record), Some(&Step::Finish))
+        );
     }
 
     #[test]

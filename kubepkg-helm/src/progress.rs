@@ -58,6 +58,16 @@ pub(crate) struct Settings {
     pub(crate) propagation: Propagation,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
+    /// Delete what was made when the operation fails.
+    pub(crate) clean_up: bool,
+    /// The tests to be run; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) only: Vec<String>,
+    /// Tests not to be run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) except: Vec<String>,
+    /// Collect the logs of all hooks.
+    pub(crate) logs: bool,
     /// Seconds that an image may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) image_patience: Option<u64>,

@@ -12,7 +12,7 @@ mod status;
 mod time;
 
 pub use codec::RecordLimits;
-pub use record::{ApplyMethod, Info, RecordError, Release};
+pub use record::{ApplyMethod, Info, PartSize, RecordError, Release};
 pub use status::ReleaseStatus;
 pub use time::ReleaseTime;
 

@@ -1,23 +1,28 @@
 //! Where release records are kept. [`Storage`] is the seam; [`Secrets`] is Helm's default store, one Secret
-//! a revision. Listing asks for metadata only, because labels say all that deciding needs and payloads are
+//! a revision; [`ConfigMaps`] is its other one, [`Memory`] one for tests and for rendering. Listing asks for metadata only, because labels say all that deciding needs and payloads are
 //! large. Every replacement carries the resource version that was read, so that two writers never undo each
 //! other; a record that can't be decoded is reported and left as it is.
 
-use crate::cluster::{ApiError, Call, Cluster, Verb};
-use crate::release::secret::{self, SECRET_TYPE};
-use crate::release::{RecordError, RecordLimits, Release, ReleaseStatus};
+mod memory;
+mod objects;
+
+pub use memory::Memory;
+pub use objects::{ConfigMaps, Secrets};
+
+use crate::cluster::ApiError;
+use crate::release::secret;
+use crate::release::{RecordError, Release, ReleaseStatus};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The annotation of a record that holds the progress of its operation. Helm ignores it, and drops it when
 /// it writes the record itself.
 pub const PROGRESS_ANNOTATION: &str = "helm.kubepkg.dev/progress";
 
-/// Records listed in one answer.
-const PAGE: &str = "500";
+/// Bytes that the API server accepts in one Secret or `ConfigMap`.
+pub(crate) const RECORD_BYTES: usize = 1 << 20;
 
 /// Why records can't be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -128,89 +133,9 @@ pub trait Storage: Send + Sync {
     ) -> Result<RecordHead, StorageError>;
     /// Removes a record; one that is gone already is fine.
     async fn delete(&self, namespace: &str, name: &str, revision: u32) -> Result<(), StorageError>;
-}
-
-/// Helm's default store: Secrets in the namespace of the release.
-#[derive(Clone, Debug)]
-pub struct Secrets {
-    cluster: Arc<Cluster>,
-    limits: RecordLimits,
-    field_manager: String,
-}
-
-impl Secrets {
-    /// A store in a cluster.
-    pub fn new(cluster: Arc<Cluster>, limits: RecordLimits, field_manager: &str) -> Self {
-        Self {
-            cluster,
-            limits,
-            field_manager: field_manager.to_owned(),
-        }
-    }
-
-    fn path(namespace: &str, key: Option<&str>) -> String {
-        use crate::cluster::escape;
-        let collection = if namespace.is_empty() {
-            "/api/v1/secrets".to_owned()
-        } else {
-            format!("/api/v1/namespaces/{}/secrets", escape(namespace))
-        };
-        match key {
-            Some(key) => format!("{collection}/{}", escape(key)),
-            None => collection,
-        }
-    }
-
-    async fn heads(
-        &self,
-        namespace: &str,
-        selector: &str,
-    ) -> Result<Vec<RecordHead>, StorageError> {
-        let mut heads = Vec::new();
-        let mut next = String::new();
-        loop {
-            let fields = format!("type={SECRET_TYPE}");
-            let query = [
-                ("labelSelector", selector),
-                ("fieldSelector", fields.as_str()),
-                ("limit", PAGE),
-                ("continue", next.as_str()),
-            ];
-            let shown = if next.is_empty() {
-                query.get(..3)
-            } else {
-                query.get(..)
-            };
-            let call = Call::new(Verb::Get, Self::path(namespace, None))
-                .query(shown.unwrap_or_default())
-                .metadata_list();
-            let answer = self
-                .cluster
-                .call(call)
-                .await
-                .map_err(|source| api(namespace, source))?;
-            let items = answer.body.get("items").and_then(Value::as_array);
-            heads.extend(items.into_iter().flatten().filter_map(head));
-            match answer
-                .body
-                .pointer("/metadata/continue")
-                .and_then(Value::as_str)
-            {
-                Some(token) if !token.is_empty() => token.clone_into(&mut next),
-                _ => break,
-            }
-        }
-        heads.sort_by(|a, b| {
-            (&a.namespace, &a.name, a.revision).cmp(&(&b.namespace, &b.name, b.revision))
-        });
-        Ok(heads)
-    }
-}
-
-fn api(namespace: &str, source: ApiError) -> StorageError {
-    StorageError::Api {
-        namespace: namespace.to_owned(),
-        source,
+    /// Bytes that the payload of a record may have; none when it does not matter.
+    fn limit(&self) -> Option<usize> {
+        Some(RECORD_BYTES)
     }
 }
 
@@ -254,141 +179,4 @@ fn head(object: &Value) -> Option<RecordHead> {
         progress: map("annotations").remove(PROGRESS_ANNOTATION),
         resource_version: text("resourceVersion"),
     })
-}
-
-fn annotations(progress: Option<&str>) -> Option<BTreeMap<String, String>> {
-    progress.map(|text| BTreeMap::from([(PROGRESS_ANNOTATION.to_owned(), text.to_owned())]))
-}
-
-fn written(answer: &Value, key: &str) -> Result<RecordHead, StorageError> {
-    head(answer).ok_or_else(|| {
-        StorageError::Record(RecordError::Damaged {
-            key: key.to_owned(),
-            reason: "the server returned no labels".to_owned(),
-        })
-    })
-}
-
-#[async_trait]
-impl Storage for Secrets {
-    async fn list(&self, namespace: &str, name: &str) -> Result<Vec<RecordHead>, StorageError> {
-        // What is no name of a release has no records, and must not become part of a selector.
-        if crate::validate_release_name(name).is_err() {
-            return Ok(Vec::new());
-        }
-        self.heads(namespace, &format!("name={name},owner=helm"))
-            .await
-    }
-
-    async fn list_all(&self, namespace: &str) -> Result<Vec<RecordHead>, StorageError> {
-        self.heads(namespace, "owner=helm").await
-    }
-
-    async fn list_labelled(
-        &self,
-        namespace: &str,
-        label: &str,
-        value: &str,
-    ) -> Result<Vec<RecordHead>, StorageError> {
-        // What is no value of a label must not become part of a selector.
-        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-        if value.is_empty() || value.len() > 63 || !value.bytes().all(plain) {
-            return Ok(Vec::new());
-        }
-        self.heads(namespace, &format!("owner=helm,{label}={value}"))
-            .await
-    }
-
-    async fn get(
-        &self,
-        namespace: &str,
-        name: &str,
-        revision: u32,
-    ) -> Result<Option<StoredRelease>, StorageError> {
-        let key = secret::key(name, revision);
-        let call = Call::new(Verb::Get, Self::path(namespace, Some(&key)));
-        let body = match self.cluster.call(call).await {
-            Ok(answer) => answer.body,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(source) => return Err(api(namespace, source)),
-        };
-        let payload = body
-            .pointer("/data/release")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let damaged = |reason: String| RecordError::Damaged {
-            key: key.clone(),
-            reason,
-        };
-        let payload = {
-            use base64::Engine as _;
-            base64::engine::general_purpose::STANDARD
-                .decode(payload)
-                .map_err(|error| damaged(error.to_string()))?
-        };
-        let mut release = Release::from_payload(&payload, &key, &self.limits)?;
-        let head = head(&body).ok_or_else(|| damaged("its labels are missing".to_owned()))?;
-        release.labels.clone_from(&head.labels);
-        Ok(Some(StoredRelease { release, head }))
-    }
-
-    async fn create(
-        &self,
-        release: &Release,
-        progress: Option<&str>,
-        now: Timestamp,
-    ) -> Result<RecordHead, StorageError> {
-        let key = secret::key(&release.name, release.revision);
-        let stamp = now.as_second().to_string();
-        let body = secret::secret_of(release, &stamp, None, annotations(progress).as_ref())?;
-        let query = [("fieldManager", self.field_manager.as_str())];
-        let call = Call::new(Verb::Post, Self::path(&release.namespace, None))
-            .query(&query)
-            .metadata_only()
-            .body(&body);
-        match self.cluster.call(call).await {
-            Ok(answer) => written(&answer.body, &key),
-            Err(error) if error.reason() == "AlreadyExists" => Err(StorageError::Exists { key }),
-            Err(source) => Err(api(&release.namespace, source)),
-        }
-    }
-
-    async fn update(
-        &self,
-        release: &Release,
-        progress: Option<&str>,
-        resource_version: &str,
-        now: Timestamp,
-    ) -> Result<RecordHead, StorageError> {
-        let key = secret::key(&release.name, release.revision);
-        let stamp = now.as_second().to_string();
-        let body = secret::secret_of(
-            release,
-            &stamp,
-            Some(resource_version),
-            annotations(progress).as_ref(),
-        )?;
-        let query = [("fieldManager", self.field_manager.as_str())];
-        let call = Call::new(Verb::Put, Self::path(&release.namespace, Some(&key)))
-            .query(&query)
-            .metadata_only()
-            .body(&body);
-        match self.cluster.call(call).await {
-            Ok(answer) => written(&answer.body, &key),
-            Err(error) if error.is_conflict() || error.is_not_found() => {
-                Err(StorageError::Changed { key })
-            }
-            Err(source) => Err(api(&release.namespace, source)),
-        }
-    }
-
-    async fn delete(&self, namespace: &str, name: &str, revision: u32) -> Result<(), StorageError> {
-        let key = secret::key(name, revision);
-        let call = Call::new(Verb::Delete, Self::path(namespace, Some(&key)));
-        match self.cluster.call(call).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(source) => Err(api(namespace, source)),
-        }
-    }
 }

@@ -168,11 +168,35 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
     /// `Warning` headers, the server's advice.
     pub(crate) warnings: Vec<String>,
+    /// The object did not exist before (201).
+    pub(crate) created: bool,
 }
 
 impl Cluster {
     /// Performs a request.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Answer, ApiError> {
+        let (created, warnings, bytes) = self.send(call).await?;
+        let body = match bytes.as_ref() {
+            [] => Value::Null,
+            bytes => serde_json::from_slice(bytes).map_err(ApiError::Json)?,
+        };
+        Ok(Answer {
+            body,
+            warnings,
+            created,
+        })
+    }
+
+    /// Performs a request whose answer is a text.
+    pub(crate) async fn text(&self, call: Call<'_>) -> Result<String, ApiError> {
+        let (_, _, bytes) = self.send(call).await?;
+        Ok(String::from_utf8_lossy(bytes.as_ref()).into_owned())
+    }
+
+    async fn send(
+        &self,
+        call: Call<'_>,
+    ) -> Result<(bool, Vec<String>, impl AsRef<[u8]> + use<>), ApiError> {
         let (method, content) = match call.verb {
             Verb::Get => (::http::Method::GET, None),
             Verb::Post => (::http::Method::POST, Some("application/json")),
@@ -232,14 +256,7 @@ impl Cluster {
                 .and_then(|text| text.parse().ok());
             return Err(failure(code, &bytes, header));
         }
-        if bytes.is_empty() {
-            return Ok(Answer {
-                body: Value::Null,
-                warnings,
-            });
-        }
-        let body = serde_json::from_slice(&bytes).map_err(ApiError::Json)?;
-        Ok(Answer { body, warnings })
+        Ok((code == 201, warnings, bytes))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::error::OperationError;
 use super::objects::resolve_expected;
-use super::request::{CrdPolicy, NamespaceSpec, Preflight, ReleaseOptions};
+use super::request::{CrdPolicy, NamespaceSpec, OnFailure, Preflight, ReleaseOptions};
 use super::{KeptBecause, KeptObject, Operation};
 use crate::apply::ApplyError;
 use crate::cluster::{ResourceKind, kinds_of_crd};
@@ -20,13 +20,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn settings_of(options: &ReleaseOptions) -> Settings {
     Settings {
-        wait: options.wait,
+        wait: match (options.wait, options.on_failure) {
+            // What is to be rolled back when it fails must be waited for.
+            (Wait::Hooks, OnFailure::RollBack) => Wait::Ready,
+            (wait, _) => wait,
+        },
+        clean_up: options.on_failure == OnFailure::CleanUp,
         skip_hooks: options.skip_hooks,
         take_ownership: options.take_ownership,
         force_conflicts: options.force_conflicts,
         keep_history: false,
         propagation: Propagation::Background,
         description: options.description.clone(),
+        only: Vec::new(),
+        except: Vec::new(),
+        logs: false,
         image_patience: options.image_patience.map(|patience| patience.as_secs()),
     }
 }
@@ -73,6 +81,29 @@ fn hook_objects(hooks: &[Hook], plan: &[Step]) -> Result<Vec<Vec<ManifestObject>
         .collect()
 }
 
+/// Room in a record for what is written into it later: times of hooks, the description of a failure.
+const HEADROOM: usize = 16 << 10;
+
+/// Refuses a record that is too large, before anything is changed, unless it fits without what a rollback does
+/// not need. A removal must always be possible.
+fn fit(helm: &Helm, parts: &mut Parts) -> Result<(), OperationError> {
+    let Some(limit) = helm.storage().limit() else {
+        return Ok(());
+    };
+    match parts.release.fit(limit.saturating_sub(HEADROOM)) {
+        Ok(left_out) => {
+            for what in left_out {
+                parts.warnings.push(format!(
+                    "release record is too large: {what} are left out of it"
+                ));
+            }
+            Ok(())
+        }
+        Err(_) if parts.progress.operation == OperationKind::Uninstall => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Everything an operation is made of.
 pub(super) struct Parts {
     pub(super) release: Release,
@@ -89,7 +120,12 @@ pub(super) struct Parts {
 impl Operation {
     pub(super) fn assemble(helm: &Helm, parts: Parts) -> Result<Self, OperationError> {
         let kind = parts.progress.operation;
-        let mut objects = manifest_objects(&parts.release.manifest, "release manifest")?;
+        let mut parts = parts;
+        fit(helm, &mut parts)?;
+        let mut objects = match kind {
+            OperationKind::Test => Vec::new(),
+            _ => manifest_objects(&parts.release.manifest, "release manifest")?,
+        };
         let mut kept = Vec::new();
         if kind == OperationKind::Uninstall {
             let order = KindOrder::Uninstall;
@@ -135,6 +171,8 @@ impl Operation {
             previous_keys: None,
             from_client: false,
             unchanged: BTreeSet::new(),
+            created: BTreeSet::new(),
+            logs: Vec::new(),
             live: BTreeMap::new(),
             settled: BTreeSet::new(),
             gone_hook: None,
@@ -173,7 +211,9 @@ impl Operation {
             wait: settings.wait != Wait::Hooks,
             prune: matches!(kind, OperationKind::Upgrade | OperationKind::Rollback),
             keep_history: settings.keep_history,
+            replace: !self.progress.supersede.is_empty(),
             settled,
+            tests: (&settings.only, &settings.except),
         })
     }
 

@@ -173,7 +173,7 @@ pub enum OperationError {
         source: crate::NameError,
     },
     /// A release of that name exists.
-    #[error("cannot reuse a name that is still in use")]
+    #[error("release name check failed: cannot reuse a name that is still in use")]
     NameInUse {
         /// Name of the release.
         name: String,

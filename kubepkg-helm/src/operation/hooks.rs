@@ -239,6 +239,7 @@ impl Operation {
                 HookPhase::Succeeded
             };
         }
+        self.keep_logs(hook, failed).await;
         if failed {
             Err(StepError::Failed(Failure::not_ready(statuses)))
         } else {

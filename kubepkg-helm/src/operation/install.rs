@@ -9,6 +9,7 @@ use crate::objects::{Located, ManifestObject, locate};
 use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{Info, Release, ReleaseStatus, check_labels};
+use crate::storage::RecordHead;
 use crate::{CrdFile, Rendered};
 use std::collections::BTreeMap;
 
@@ -22,18 +23,28 @@ impl Helm {
         request: InstallRequest,
         rendered: Rendered,
     ) -> Result<Operation, OperationError> {
-        self.check_install(&request).await?;
-        self.install_of(request, rendered).await
+        let replaced = self.check_install(&request).await?;
+        self.install_of(request, rendered, replaced).await
     }
 
+    /// The newest revision that an install replaces, if there is one.
     pub(super) async fn check_install(
         &self,
         request: &InstallRequest,
-    ) -> Result<(), OperationError> {
+    ) -> Result<Option<RecordHead>, OperationError> {
         check_name(&request.name)?;
         check_labels(&request.options.labels)?;
         match self.latest(&request.namespace, &request.name).await? {
-            None => Ok(()),
+            None => Ok(None),
+            Some(head)
+                if request.options.replace
+                    && matches!(
+                        head.status,
+                        ReleaseStatus::Uninstalled | ReleaseStatus::Failed
+                    ) =>
+            {
+                Ok(Some(head))
+            }
             Some(head) => Err(OperationError::NameInUse {
                 name: request.name.clone(),
                 revision: head.revision,
@@ -46,6 +57,7 @@ impl Helm {
         &self,
         request: InstallRequest,
         rendered: Rendered,
+        replaced: Option<RecordHead>,
     ) -> Result<Operation, OperationError> {
         let options = request.options;
         let policy = options.crds.unwrap_or(CrdPolicy::Create);
@@ -56,7 +68,9 @@ impl Helm {
         let release = Release {
             name: request.name,
             namespace: request.namespace,
-            revision: 1,
+            revision: replaced
+                .as_ref()
+                .map_or(1, |last| last.revision.saturating_add(1)),
             info: Info {
                 first_deployed: Some(now.into()),
                 last_deployed: Some(now.into()),
@@ -68,12 +82,18 @@ impl Helm {
             labels: options.labels.clone(),
             ..of_rendered(rendered)
         };
-        let progress = Progress::new(
+        let mut progress = Progress::new(
             OperationKind::Install,
             now,
             options.timeout,
             settings_of(&options),
         );
+        // A failed revision stays what it is, as in Helm.
+        progress.supersede = replaced
+            .iter()
+            .filter(|last| last.status == ReleaseStatus::Uninstalled)
+            .map(|last| last.revision)
+            .collect();
         let mut operation = Operation::assemble(
             self,
             Parts {

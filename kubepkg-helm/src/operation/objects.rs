@@ -15,7 +15,7 @@ use futures::StreamExt as _;
 use std::collections::BTreeSet;
 
 /// What became of an object that was to be deleted.
-enum Deleted {
+pub(super) enum Deleted {
     Gone,
     Going,
     Kept(KeptBecause),
@@ -163,6 +163,9 @@ impl Operation {
                 Ok(answer) => {
                     crd |= object.is_some_and(ManifestObject::is_crd);
                     self.live.insert(index, answer.body);
+                    if answer.created {
+                        self.created.insert(index);
+                    }
                     for warning in answer.warnings {
                         self.warn(warning);
                     }
@@ -311,7 +314,11 @@ impl Operation {
     }
 
     /// Deletes a live object that is ours and may go.
-    async fn delete_object(&self, helm: &Helm, target: &Target<'_>) -> Result<Deleted, StepError> {
+    pub(super) async fn delete_object(
+        &self,
+        helm: &Helm,
+        target: &Target<'_>,
+    ) -> Result<Deleted, StepError> {
         let propagation = self.progress.settings.propagation.as_str();
         let owner = (self.release.name.as_str(), self.release.namespace.as_str());
         if let Some(left) = helm.cluster().sightings().take(&target.path(), owner)

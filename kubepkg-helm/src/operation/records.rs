@@ -223,6 +223,7 @@ impl Operation {
                 format!("Rollback to {}", self.release.info.rollback_revision)
             }
             OperationKind::Uninstall => "Uninstallation complete".to_owned(),
+            OperationKind::Test => return,
         };
         self.release.info.description = self
             .progress

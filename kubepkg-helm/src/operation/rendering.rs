@@ -3,10 +3,11 @@
 //! its own.
 
 use super::install::crd_objects;
-use super::request::{CrdPolicy, InstallRequest, UpgradeRequest};
+use super::request::{CrdPolicy, InstallRequest, ReleaseOptions, UpgradeRequest};
 use super::{Operation, OperationError, Outcome};
 use crate::cluster::{ClusterLookup, Discovery, kinds_of_crd};
 use crate::helm::Helm;
+use crate::release::ReleaseStatus;
 use crate::{
     Chart, ReleaseFacts, RenderError, RenderOptions, Rendered, Values, process_dependencies,
 };
@@ -21,7 +22,7 @@ impl Helm {
         &self,
         request: InstallRequest,
     ) -> Result<Operation, OperationError> {
-        self.check_install(&request).await?;
+        let replaced = self.check_install(&request).await?;
         let facts = ReleaseFacts::install(&request.name, &request.namespace);
         let policy = request.options.crds.unwrap_or(CrdPolicy::Create);
         let skip_schema = request.options.skip_schema;
@@ -29,7 +30,7 @@ impl Helm {
         let rendered = self
             .render(chart, values, facts, skip_schema, policy)
             .await?;
-        self.install_of(request, rendered).await
+        self.install_of(request, rendered, replaced).await
     }
 
     /// Begins an upgrade: renders, refuses what can be refused, writes nothing yet.
@@ -45,11 +46,44 @@ impl Helm {
         let facts = ReleaseFacts::upgrade(&request.name, &request.namespace, base.revision());
         let policy = request.options.crds.unwrap_or(CrdPolicy::Skip);
         let skip_schema = request.options.skip_schema;
-        let (chart, values) = (Arc::clone(&request.chart), request.values.clone());
+        let (chart, values) = base.values_of(&request)?;
         let rendered = self
             .render(chart, values, facts, skip_schema, policy)
             .await?;
         self.upgrade_of(request, base, rendered).await
+    }
+
+    /// Begins an upgrade, or an install when there is no such release or it was removed with its history kept
+    /// (`helm upgrade --install`).
+    ///
+    /// # Errors
+    /// As [`Helm::begin_install`] and [`Helm::begin_upgrade`].
+    pub async fn begin_upgrade_or_install(
+        &self,
+        request: UpgradeRequest,
+    ) -> Result<Operation, OperationError> {
+        let last = self.latest(&request.namespace, &request.name).await?;
+        let replace = match last {
+            None => false,
+            Some(last) if last.status == ReleaseStatus::Uninstalled => true,
+            Some(_) => return self.begin_upgrade(request).await,
+        };
+        let UpgradeRequest {
+            name,
+            namespace,
+            chart,
+            values,
+            options,
+        } = request;
+        let options = ReleaseOptions { replace, ..options };
+        self.begin_install(InstallRequest {
+            name,
+            namespace,
+            chart,
+            values,
+            options,
+        })
+        .await
     }
 
     /// Installs and waits for the end.
@@ -57,7 +91,9 @@ impl Helm {
     /// # Errors
     /// When it can't begin or its record can't be kept; a failed install is an [`Outcome`].
     pub async fn install(&self, request: InstallRequest) -> Result<Outcome, OperationError> {
-        self.begin_install(request).await?.run().await
+        let options = request.options.clone();
+        let outcome = self.begin_install(request).await?.run().await?;
+        self.undo_if_asked(outcome, &options).await
     }
 
     /// Upgrades and waits for the end.
@@ -65,7 +101,22 @@ impl Helm {
     /// # Errors
     /// When it can't begin or its record can't be kept; a failed upgrade is an [`Outcome`].
     pub async fn upgrade(&self, request: UpgradeRequest) -> Result<Outcome, OperationError> {
-        self.begin_upgrade(request).await?.run().await
+        let options = request.options.clone();
+        let outcome = self.begin_upgrade(request).await?.run().await?;
+        self.undo_if_asked(outcome, &options).await
+    }
+
+    /// Upgrades, or installs what is not there, and waits for the end.
+    ///
+    /// # Errors
+    /// When it can't begin or its record can't be kept; a failure is an [`Outcome`].
+    pub async fn upgrade_or_install(
+        &self,
+        request: UpgradeRequest,
+    ) -> Result<Outcome, OperationError> {
+        let options = request.options.clone();
+        let outcome = self.begin_upgrade_or_install(request).await?.run().await?;
+        self.undo_if_asked(outcome, &options).await
     }
 
     /// Renders a chart for this cluster, as an install or upgrade of it would.

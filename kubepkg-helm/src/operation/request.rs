@@ -45,6 +45,36 @@ pub enum Unchanged {
     Trust,
 }
 
+/// Which values an upgrade has beside those that are given with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReuseValues {
+    /// Those of the chart (`--reset-values`).
+    #[default]
+    Reset,
+    /// Those of the revision before when none are given, else those of the chart: Helm's command line without
+    /// a flag.
+    WhenNoneGiven,
+    /// Those of the revision before and of its chart, instead of the new chart's (`--reuse-values`).
+    Reuse,
+    /// Those of the revision before over the new chart's (`--reset-then-reuse-values`).
+    ResetThenReuse,
+}
+
+/// What becomes of an install or upgrade that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It stays as it is, for people to look at.
+    #[default]
+    Keep,
+    /// Upgrades and rollbacks delete the objects that they made (`--cleanup-on-fail`).
+    CleanUp,
+    /// An install is removed, an upgrade rolled back to the last revision that succeeded
+    /// (`--rollback-on-failure`); objects are waited for. [`Helm::install`](crate::Helm::install) and its
+    /// relatives do that by themselves; after stepping an operation by hand, call
+    /// [`Helm::begin_undo`](crate::Helm::begin_undo).
+    RollBack,
+}
+
 /// A namespace to be made when it does not exist. One that exists stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceSpec {
@@ -86,6 +116,12 @@ pub struct ReleaseOptions {
     pub preflight: Preflight,
     /// What happens to objects that the manifest leaves as they were.
     pub unchanged: Unchanged,
+    /// Which values an upgrade has beside those that are given with it.
+    pub reuse_values: ReuseValues,
+    /// Install under the name of a release that was removed with its history kept, or that failed (`--replace`).
+    pub replace: bool,
+    /// What becomes of an operation that failed.
+    pub on_failure: OnFailure,
 }
 
 impl Default for ReleaseOptions {
@@ -106,6 +142,9 @@ impl Default for ReleaseOptions {
             skip_schema: false,
             preflight: Preflight::Auto,
             unchanged: Unchanged::Compare,
+            reuse_values: ReuseValues::Reset,
+            replace: false,
+            on_failure: OnFailure::Keep,
         }
     }
 }
@@ -126,7 +165,7 @@ pub struct InstallRequest {
 }
 
 /// A new revision of a release. Unlike Helm's command line, empty values mean the chart's own and not those
-/// of the revision before.
+/// of the revision before, unless [`ReuseValues`] says so.
 #[derive(Clone)]
 pub struct UpgradeRequest {
     /// Name of the release.
@@ -153,6 +192,37 @@ pub struct RollbackRequest {
     /// Choices; `labels` are added to those of the revision returned to, as for an upgrade. `crds`,
     /// `create_namespace` and `skip_schema` do not matter.
     pub options: ReleaseOptions,
+}
+
+/// A run of a release's tests: its hooks of the event `test`.
+#[derive(Clone, Debug)]
+pub struct TestRequest {
+    /// Name of the release.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// How long waiting may take, counted from the beginning of the operation.
+    pub timeout: Duration,
+    /// Names of the hooks that are run; all when empty.
+    pub only: Vec<String>,
+    /// Names of hooks that are not run.
+    pub except: Vec<String>,
+    /// Collect the logs of all tests.
+    pub logs: bool,
+}
+
+impl TestRequest {
+    /// All tests of a release, with Helm's defaults.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: namespace.into(),
+            timeout: Duration::from_mins(5),
+            only: Vec::new(),
+            except: Vec::new(),
+            logs: false,
+        }
+    }
 }
 
 /// The removal of a release.

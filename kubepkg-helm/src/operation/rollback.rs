@@ -1,6 +1,7 @@
 //! Rollbacks: a new revision that repeats an older one.
-//! Source of the rules: Helm 4.3.1 `pkg/action/rollback.go`. Unlike Helm, a rollback does not begin while
-//! another operation is under way.
+//! Source of the rules: Helm 4.3.1 `pkg/action/rollback.go`. As in Helm, a rollback is the way out of an operation
+//! that Helm left half-done; unlike Helm, it does not begin while one of this crate is under way, which can be
+//! resumed or given up.
 
 use super::begin::{Parts, beyond, check_name, pending, replaces, settings_of};
 use super::request::{CrdPolicy, RollbackRequest};
@@ -28,7 +29,7 @@ impl Helm {
         let Some(last) = heads.last() else {
             return Err(OperationError::NotFound { name, namespace });
         };
-        if last.status.is_pending() {
+        if last.status.is_pending() && last.operation().is_some() {
             return Err(pending(last));
         }
         let to = request

@@ -4,16 +4,17 @@
 
 use super::begin::{Parts, beyond, check_name, of_rendered, pending, replaces, settings_of};
 use super::install::crd_objects;
-use super::request::{CrdPolicy, UpgradeRequest};
+use super::request::{CrdPolicy, ReuseValues, UpgradeRequest};
 use super::{Operation, OperationError};
-use crate::Rendered;
 use crate::helm::Helm;
 use crate::objects::{Located, locate};
 use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{Info, Release, ReleaseStatus, check_labels};
 use crate::storage::{RecordHead, StoredRelease};
+use crate::{Chart, RenderError, Rendered, Values, coalesce_tables, coalesce_values};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 impl Helm {
     /// Begins an upgrade to what was rendered already; writes nothing yet. `request.values` do not matter.
@@ -140,6 +141,31 @@ pub(super) struct UpgradeBase {
 }
 
 impl UpgradeBase {
+    /// The chart and the values that an upgrade is rendered with.
+    /// Source of the rules: Helm 4.3.1 `pkg/action/upgrade.go`, `reuseValues`.
+    pub(super) fn values_of(
+        &self,
+        request: &UpgradeRequest,
+    ) -> Result<(Arc<Chart>, Values), OperationError> {
+        let (chart, given) = (Arc::clone(&request.chart), request.values.clone());
+        let Some(stored) = self.previous.get(&self.current) else {
+            return Ok((chart, given));
+        };
+        let old = stored.release.values();
+        Ok(match request.options.reuse_values {
+            ReuseValues::WhenNoneGiven if given.is_empty() && !old.is_empty() => (chart, old),
+            ReuseValues::Reset | ReuseValues::WhenNoneGiven => (chart, given),
+            ReuseValues::ResetThenReuse => (chart, coalesce_tables(&given, &old)),
+            ReuseValues::Reuse => {
+                let before = stored.release.chart().unwrap_or_default();
+                let all = coalesce_values(&before, &old).map_err(RenderError::from)?;
+                let mut chart = Chart::clone(&chart);
+                chart.values = Some(all.values);
+                (Arc::new(chart), coalesce_tables(&given, &old))
+            }
+        })
+    }
+
     /// The revision that the upgrade makes.
     pub(super) fn revision(&self) -> u32 {
         self.last.revision.saturating_add(1)

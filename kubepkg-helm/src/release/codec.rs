@@ -146,7 +146,8 @@ mod tests {
             serde_json::from_value(row["labels"].clone()).unwrap_or_default();
         let mut release = crate::release::Release::from_record(&json);
         release.labels = labels;
-        let secret = crate::release::secret::secret_of(&release, "x", None, None)
+        let secret = crate::release::secret::Holder::Secret
+            .object_of(&release, "x", None, None)
             .map_err(|error| error.to_string())?;
         let mut made: std::collections::BTreeMap<String, String> =
             serde_json::from_value(secret["metadata"]["labels"].clone()).unwrap_or_default();

@@ -35,15 +35,18 @@ pub enum RecordError {
     /// The record can't be packed.
     #[error("release can't be packed")]
     Pack(#[source] std::io::Error),
-    /// The API server takes no Secret of this size.
+    /// The API server takes no object of this size.
     #[error(
-        "release record of {bytes} bytes is larger than the {limit} bytes that a Secret may hold"
+        "release record of {bytes} bytes is larger than the {limit} bytes that it may have; unpacked it holds {}",
+        listed(.parts)
     )]
     TooLarge {
-        /// Bytes of the payload.
+        /// Bytes of the payload, packed.
         bytes: usize,
         /// Bytes allowed.
         limit: usize,
+        /// What it holds, the largest part first.
+        parts: Vec<PartSize>,
     },
     /// A caller's label is one of Helm's own.
     #[error(
@@ -53,6 +56,23 @@ pub enum RecordError {
         /// The label.
         label: String,
     },
+}
+
+/// How large a part of a record is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartSize {
+    /// `manifest`, `hooks`, `values`, `notes`, or `chart templates` and the like.
+    pub part: &'static str,
+    /// Bytes of its JSON, before packing.
+    pub bytes: usize,
+}
+
+fn listed(parts: &[PartSize]) -> String {
+    parts
+        .iter()
+        .map(|part| format!("{} {}", part.part, part.bytes))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// How the objects of a release are written.
@@ -149,6 +169,71 @@ impl Release {
     /// When it can't be packed.
     pub fn to_payload(&self) -> Result<String, RecordError> {
         codec::encode(&self.to_record()).map_err(RecordError::Pack)
+    }
+
+    /// The parts of the record, the largest first.
+    pub fn part_sizes(&self) -> Vec<PartSize> {
+        let of = |value: &Value| value.to_string().len();
+        let chart = |key: &str| self.chart.get(key).map_or(0, of);
+        let hooks = serde_json::to_string(&self.hooks).map_or(0, |text| text.len());
+        let mut parts: Vec<PartSize> = [
+            ("manifest", self.manifest.len()),
+            ("hooks", hooks),
+            ("values", of(&self.config)),
+            ("notes", self.info.notes.len()),
+            ("chart templates", chart("templates")),
+            ("chart files", chart("files")),
+            ("chart values", chart("values")),
+            ("chart schema", chart("schema")),
+        ]
+        .into_iter()
+        .map(|(part, bytes)| PartSize { part, bytes })
+        .filter(|part| part.bytes > 4)
+        .collect();
+        parts.sort_by(|a, b| (b.bytes, a.part).cmp(&(a.bytes, b.part)));
+        parts
+    }
+
+    pub(crate) fn too_large(&self, bytes: usize, limit: usize) -> RecordError {
+        RecordError::TooLarge {
+            bytes,
+            limit,
+            parts: self.part_sizes(),
+        }
+    }
+
+    /// Leaves out of the chart what a rollback does not need, until the record fits: its files, then its
+    /// templates and schema. Helm reads what is left. Tells what was left out.
+    pub(crate) fn fit(&mut self, limit: usize) -> Result<Vec<&'static str>, RecordError> {
+        let mut left_out = Vec::new();
+        let mut bytes = self.to_payload()?.len();
+        if bytes <= limit {
+            return Ok(left_out);
+        }
+        let whole = self.too_large(bytes, limit);
+        for (keys, what) in [
+            (&["files"][..], "chart files"),
+            (&["templates", "schema"][..], "chart templates and schema"),
+        ] {
+            let Some(chart) = self.chart.as_object_mut() else {
+                break;
+            };
+            for key in keys {
+                if let Some(part) = chart.get_mut(*key) {
+                    *part = if *key == "schema" {
+                        Value::Null
+                    } else {
+                        Value::Array(Vec::new())
+                    };
+                }
+            }
+            left_out.push(what);
+            bytes = self.to_payload()?.len();
+            if bytes <= limit {
+                return Ok(left_out);
+            }
+        }
+        Err(whole)
     }
 
     /// The chart, without its subcharts, which records do not hold.

@@ -2,6 +2,7 @@
 
 mod alternate;
 mod charts;
+mod choices;
 mod crash;
 mod drift;
 mod hooks;

@@ -15,6 +15,12 @@ impl ChartFolder {
         folder
     }
 
+    /// Adds a `values.yaml`.
+    pub(crate) fn with_values(self, values: &str) -> Self {
+        std::fs::write(self.0.path().join("values.yaml"), values).unwrap();
+        self
+    }
+
     pub(crate) fn write(&self, version: &str, objects: &[Value]) {
         let root = self.0.path();
         let templates = root.join("templates");

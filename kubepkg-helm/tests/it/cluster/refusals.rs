@@ -202,7 +202,7 @@ async fn one_operation_at_a_time() {
         .unwrap_err();
     assert_eq!(
         again.to_string(),
-        "cannot reuse a name that is still in use"
+        "release name check failed: cannot reuse a name that is still in use"
     );
     let busy = helm
         .begin_upgrade_rendered(upgrade(&namespace, ReleaseOptions::default()), chart)

@@ -5,8 +5,9 @@
 use super::interop::ChartFolder;
 use super::{live, plane};
 use kubepkg_helm::{
-    Chart, ChartLimits, Helm, InstallRequest, OperationError, Outcome, ReleaseOptions,
-    RollbackRequest, UninstallRequest, UpgradeRequest, Values, Wait,
+    Chart, ChartLimits, Helm, InstallRequest, OnFailure, OperationError, Outcome, Preflight,
+    Propagation, ReleaseOptions, ReuseValues, RollbackRequest, TestRequest, UninstallRequest,
+    UpgradeRequest, Values, Wait,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -26,34 +27,87 @@ pub(crate) enum Step {
     Upgrade(Choice),
     Rollback(u32, Choice),
     Uninstall(Choice),
+    Test(Choice),
+}
+
+impl Step {
+    fn choice(&self) -> &Choice {
+        match self {
+            Step::Install(choice)
+            | Step::Upgrade(choice)
+            | Step::Rollback(_, choice)
+            | Step::Uninstall(choice)
+            | Step::Test(choice) => choice,
+        }
+    }
 }
 
 /// Flags of a step.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Choice {
     pub(crate) wait: bool,
     pub(crate) timeout: Option<u64>,
     pub(crate) force_conflicts: bool,
+    /// `--set`.
+    pub(crate) set: Vec<&'static str>,
+    /// None is Helm's command line without a flag.
+    pub(crate) reuse: Option<ReuseValues>,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) install: bool,
+    pub(crate) replace: bool,
+    pub(crate) keep_history: bool,
+    pub(crate) take_ownership: bool,
+    pub(crate) propagation: Propagation,
 }
 
 impl Choice {
     fn flags(&self) -> Vec<String> {
         let mut flags = Vec::new();
-        if self.wait {
-            flags.push("--wait".to_owned());
+        for (given, flag) in [
+            (self.wait, "--wait"),
+            (self.force_conflicts, "--force-conflicts"),
+            (self.install, "--install"),
+            (self.replace, "--replace"),
+            (self.keep_history, "--keep-history"),
+            (self.take_ownership, "--take-ownership"),
+            (self.on_failure == OnFailure::CleanUp, "--cleanup-on-fail"),
+            (
+                self.on_failure == OnFailure::RollBack,
+                "--rollback-on-failure",
+            ),
+            (self.reuse == Some(ReuseValues::Reset), "--reset-values"),
+            (self.reuse == Some(ReuseValues::Reuse), "--reuse-values"),
+            (
+                self.reuse == Some(ReuseValues::ResetThenReuse),
+                "--reset-then-reuse-values",
+            ),
+            (
+                self.propagation == Propagation::Foreground,
+                "--cascade=foreground",
+            ),
+            (self.propagation == Propagation::Orphan, "--cascade=orphan"),
+        ] {
+            if given {
+                flags.push(flag.to_owned());
+            }
         }
         if let Some(seconds) = self.timeout {
             flags.push(format!("--timeout={seconds}s"));
         }
-        if self.force_conflicts {
-            flags.push("--force-conflicts".to_owned());
-        }
+        flags.extend(self.set.iter().map(|set| format!("--set={set}")));
         flags
     }
 
     fn options(&self) -> ReleaseOptions {
         let mut options = ReleaseOptions {
             force_conflicts: self.force_conflicts,
+            reuse_values: self.reuse.unwrap_or(ReuseValues::WhenNoneGiven),
+            on_failure: self.on_failure,
+            replace: self.replace,
+            take_ownership: self.take_ownership,
+            // As Helm: refused before anything is written.
+            preflight: Preflight::Always,
             ..ReleaseOptions::default()
         };
         if self.wait {
@@ -63,6 +117,14 @@ impl Choice {
             options.timeout = Duration::from_secs(seconds);
         }
         options
+    }
+
+    fn values(&self) -> Values {
+        let mut values = Values::default();
+        for text in &self.set {
+            kubepkg_helm::set(&mut values, text).unwrap();
+        }
+        values
     }
 }
 
@@ -90,12 +152,14 @@ impl World {
     }
 
     async fn by_helm(&self, step: &Step, chart: &ChartFolder) -> String {
-        let (mut arguments, choice) = match step {
-            Step::Install(choice) => (vec!["install", "demo", chart.path()], choice),
-            Step::Upgrade(choice) => (vec!["upgrade", "demo", chart.path()], choice),
-            Step::Rollback(_, choice) => (vec!["rollback", "demo"], choice),
-            Step::Uninstall(choice) => (vec!["uninstall", "demo"], choice),
+        let mut arguments = match step {
+            Step::Install(_) => vec!["install", "demo", chart.path()],
+            Step::Upgrade(_) => vec!["upgrade", "demo", chart.path()],
+            Step::Rollback(..) => vec!["rollback", "demo"],
+            Step::Uninstall(_) => vec!["uninstall", "demo"],
+            Step::Test(_) => vec!["test", "demo"],
         };
+        let choice = step.choice();
         let revision;
         if let Step::Rollback(to, _) = step {
             revision = to.to_string();
@@ -124,10 +188,11 @@ impl World {
         let (name, namespace) = ("demo".to_owned(), self.namespace.clone());
         let load =
             || Arc::new(Chart::load_dir(chart.path().as_ref(), &ChartLimits::default()).unwrap());
-        let values = Values::default();
+        let choice = step.choice();
+        let (values, options) = (choice.values(), choice.options());
         let done: Result<Outcome, OperationError> = match step {
-            Step::Install(choice) => {
-                let (chart, options) = (load(), choice.options());
+            Step::Install(_) => {
+                let chart = load();
                 let request = InstallRequest {
                     name,
                     namespace,
@@ -137,8 +202,8 @@ impl World {
                 };
                 self.ours.install(request).await
             }
-            Step::Upgrade(choice) => {
-                let (chart, options) = (load(), choice.options());
+            Step::Upgrade(_) => {
+                let chart = load();
                 let request = UpgradeRequest {
                     name,
                     namespace,
@@ -146,10 +211,14 @@ impl World {
                     values,
                     options,
                 };
-                self.ours.upgrade(request).await
+                if choice.install {
+                    self.ours.upgrade_or_install(request).await
+                } else {
+                    self.ours.upgrade(request).await
+                }
             }
-            Step::Rollback(to, choice) => {
-                let (to, options) = (Some(*to), choice.options());
+            Step::Rollback(to, _) => {
+                let to = Some(*to);
                 let request = RollbackRequest {
                     name,
                     namespace,
@@ -158,10 +227,17 @@ impl World {
                 };
                 self.ours.rollback(request).await
             }
-            Step::Uninstall(choice) => {
+            Step::Uninstall(_) => {
                 let mut request = UninstallRequest::new(namespace, name);
                 request.wait = choice.wait;
+                request.keep_history = choice.keep_history;
+                request.propagation = choice.propagation;
                 self.ours.uninstall(request).await
+            }
+            Step::Test(_) => {
+                let mut request = TestRequest::new(namespace, name);
+                request.timeout = options.timeout;
+                self.ours.test(request).await
             }
         };
         match done {
@@ -179,7 +255,9 @@ impl World {
             let list = live(&path).await.unwrap();
             for item in list["items"].as_array().unwrap() {
                 let name = item["metadata"]["name"].as_str().unwrap();
-                if !["kube-root-ca.crt", "default"].contains(&name) {
+                // Pods of controllers have names by chance.
+                let owned = item["metadata"].get("ownerReferences").is_some();
+                if !owned && !["kube-root-ca.crt", "default"].contains(&name) {
                     objects.push(json!([plural, self.comparable(item)]));
                 }
             }
@@ -208,7 +286,7 @@ impl World {
                 "hooks": phases,
                 "labels": head.labels,
                 "config": release.config,
-                "progress": head.progress.is_some(),
+                "progress": head.progress.is_some() && !release.info.status.is_pending(),
             }));
         }
         json!({"objects": objects, "records": records})
@@ -222,6 +300,10 @@ impl World {
             .replace(uid, "UID");
         let mut object: Value = serde_json::from_str(&text).unwrap();
         object["status"] = Value::Null;
+        if object["spec"].get("volumes").is_some() {
+            // The volume of the service account has a name by chance.
+            object["spec"] = Value::Null;
+        }
         if let Some(spec) = object["spec"].as_object_mut() {
             spec.remove("clusterIP");
             spec.remove("clusterIPs");
@@ -234,7 +316,11 @@ impl World {
             .get_mut("managedFields")
             .and_then(Value::as_array_mut)
         {
-            entries.retain(|entry| entry["manager"] != "kube-controller-manager");
+            let others = ["kube-controller-manager", "kubelet", "sandbox-kubelet"];
+            entries.retain(|entry| {
+                !others.contains(&entry["manager"].as_str().unwrap_or_default())
+                    && entry["subresource"] != "status"
+            });
             for entry in entries.iter_mut() {
                 entry.as_object_mut().unwrap().remove("time");
             }
@@ -247,7 +333,8 @@ impl World {
 }
 
 /// What is compared.
-const COLLECTIONS: [&str; 7] = [
+const COLLECTIONS: [&str; 8] = [
+    "api/v1/pods",
     "api/v1/configmaps",
     "api/v1/serviceaccounts",
     "api/v1/services",
@@ -281,5 +368,19 @@ fn difference(a: &Value, b: &Value, path: &str) -> Option<String> {
             .find_map(|(index, (a, b))| difference(a, b, &format!("{path}/{index}"))),
         _ if a == b => None,
         _ => Some(format!("{path}: helm {a:#} ours {b:#}")),
+    }
+}
+
+/// Lets two worlds live through the same steps, one in Helm's hands, the other in ours, and compares them.
+pub(crate) async fn live_alike(name: &str, life: &[(&str, &ChartFolder, Step)]) {
+    let (theirs, ours) = tokio::join!(World::new(name), World::new(name));
+    for (what, chart, step) in life {
+        let (alone, said) = tokio::join!(
+            theirs.perform(By::Helm, step, chart),
+            ours.perform(By::Ours, step, chart)
+        );
+        assert_eq!(alone, said, "{name}: {what}");
+        let when = format!("{name}: {what}");
+        assert_same(&theirs.snapshot().await, &ours.snapshot().await, &when);
     }
 }

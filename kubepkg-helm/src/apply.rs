@@ -1,4 +1,4 @@
-//! Writing objects by server-side apply, one request an object.
+//! Writing objects: by server-side apply, one request an object, or as a client (`apply/client.rs`).
 //!
 //! A new object must not take over somebody else's. Instead of reading each object first, the first apply of
 //! a new object names a resource version that no existing object has: the server creates the object when
@@ -11,7 +11,7 @@
 //! nothing is read before or after.
 //! Source of the rules and texts: Helm 4.3.1 `pkg/kube/client.go`.
 
-mod ownership;
+mod client;
 mod unchanged;
 
 use crate::cluster::{Answer, ApiError, Call, Cluster, ResourceKind, Sighting, Verb};
@@ -71,6 +71,30 @@ pub enum ApplyError {
         #[source]
         source: ApiError,
     },
+    /// The server refused to make it, for a client.
+    #[error("failed to create resource: {source}")]
+    Create {
+        /// The server's answer.
+        #[source]
+        source: ApiError,
+    },
+    /// The server refused a client's patch.
+    #[error("cannot patch {name:?} with kind {kind}: {source}")]
+    Patch {
+        /// Name of the object.
+        name: String,
+        /// Kind of the object.
+        kind: String,
+        /// The server's answer.
+        #[source]
+        source: ApiError,
+    },
+    /// What was, is and shall be can't be made into a patch.
+    #[error("failed to create patch: {reason}")]
+    NoPatch {
+        /// Why not.
+        reason: String,
+    },
     /// The server does not serve its kind.
     #[error(
         "resource mapping not found for name: {name:?} namespace: {namespace:?} from \"\": no matches for kind {kind:?} in version {api_version:?}\nensure CRDs are installed first"
@@ -94,11 +118,14 @@ impl ApplyError {
     /// True when asking again later may help.
     pub fn is_transient(&self) -> bool {
         match self {
-            ApplyError::Conflict { source, .. } | ApplyError::Refused { source, .. } => {
-                source.is_transient()
+            ApplyError::Conflict { source, .. }
+            | ApplyError::Refused { source, .. }
+            | ApplyError::Create { source }
+            | ApplyError::Patch { source, .. }
+            | ApplyError::Api(source) => source.is_transient(),
+            ApplyError::Foreign { .. } | ApplyError::NoPatch { .. } | ApplyError::NoKind { .. } => {
+                false
             }
-            ApplyError::Api(source) => source.is_transient(),
-            ApplyError::Foreign { .. } | ApplyError::NoKind { .. } => false,
         }
     }
 
@@ -112,6 +139,15 @@ impl ApplyError {
                         code: 404, message, ..
                     },
                 ..
+            }
+            | ApplyError::Api(ApiError::Status {
+                code: 404, message, ..
+            })
+            | ApplyError::Create {
+                source:
+                    ApiError::Status {
+                        code: 404, message, ..
+                    },
             } => {
                 message.contains("could not find the requested resource")
                     || message.contains("404 page not found")
@@ -130,6 +166,15 @@ pub(crate) struct Owner<'a> {
     pub(crate) operation: &'static str,
 }
 
+impl Owner<'_> {
+    fn refuses(self, source: Foreign) -> ApplyError {
+        ApplyError::Foreign {
+            operation: self.operation,
+            source,
+        }
+    }
+}
+
 /// What may be done to an object that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
@@ -139,6 +184,8 @@ pub(crate) enum Existing {
     OursFromClient,
     /// It is new in this revision: apply when it bears our marks.
     Check,
+    /// It is new in this revision: apply unless it bears the marks of another release (rollbacks, as Helm).
+    CheckOther,
     /// It is new in this revision: apply whoever made it.
     Take,
 }
@@ -230,6 +277,31 @@ impl<'a> Target<'a> {
     }
 }
 
+/// Refuses a live object of somebody else. One that is gone, or that nobody marked, may be fine.
+fn require_owner(
+    target: &Target<'_>,
+    owner: Owner<'_>,
+    existing: Existing,
+    live: &Value,
+) -> Result<(), Foreign> {
+    let mut mismatches = guard::mismatches(live, owner.release, owner.namespace);
+    match existing {
+        Existing::Check if live.is_null() => mismatches.clear(),
+        Existing::Check => {}
+        Existing::CheckOther => mismatches.retain(|mark| mark.found.is_some()),
+        Existing::Ours | Existing::OursFromClient | Existing::Take => mismatches.clear(),
+    }
+    if mismatches.is_empty() {
+        return Ok(());
+    }
+    Err(Foreign {
+        kind: target.object.kind.clone(),
+        namespace: target.namespace.clone(),
+        name: target.object.name.clone(),
+        mismatches,
+    })
+}
+
 /// Writes objects with one field manager.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer<'a> {
@@ -274,16 +346,29 @@ impl Writer<'_> {
                 Err(error) if !error.is_conflict() => return Err(target.conflict(error)),
                 Err(_) => {}
             }
-            if existing == Existing::Check {
-                self.require_ours(target, owner).await?;
+            if matches!(existing, Existing::Check | Existing::CheckOther) {
+                let live = self.metadata(target).await?.unwrap_or_default();
+                require_owner(target, owner, existing, &live)
+                    .map_err(|source| owner.refuses(source))?;
             }
         }
         if existing != Existing::Ours {
             self.take_fields_over(target).await?;
         }
-        self.patch(target, body, force)
-            .await
-            .map_err(|error| target.conflict(error))
+        let patched = match self.patch(target, body, force).await {
+            // Fields that this manager wrote by updates, as a client, are its own.
+            Err(error) if existing == Existing::Ours && self.is_own_conflict(&error) => {
+                self.take_fields_over(target).await?;
+                self.patch(target, body, force).await
+            }
+            outcome => outcome,
+        };
+        patched.map_err(|error| target.conflict(error))
+    }
+
+    fn is_own_conflict(&self, error: &ApiError) -> bool {
+        let own = format!("conflict with {:?} using ", self.field_manager);
+        matches!(error, ApiError::Status { code: 409, message, .. } if message.contains(&own))
     }
 
     /// Gives the fields that an earlier Helm wrote by updates to this one, which applies.
@@ -300,7 +385,9 @@ impl Writer<'_> {
             } else {
                 old.as_slice()
             };
-            let Some(patch) = ownership::patch_of(&found, old, self.field_manager) else {
+            let Some(patch) =
+                kubepkg_patch::ssa::upgrade::patch_of(&found, old, self.field_manager)
+            else {
                 return Ok(());
             };
             let call = Call::new(Verb::JsonPatch, target.path())
@@ -381,23 +468,11 @@ impl Writer<'_> {
         target: &Target<'_>,
         owner: Owner<'_>,
     ) -> Result<(), ApplyError> {
-        let Some(found) = self.metadata(target).await? else {
-            return Ok(());
-        };
-        let mismatches = guard::mismatches(&found, owner.release, owner.namespace);
-        if mismatches.is_empty() {
-            return Ok(());
+        match self.metadata(target).await? {
+            None => Ok(()),
+            Some(found) => require_owner(target, owner, Existing::Check, &found)
+                .map_err(|source| owner.refuses(source)),
         }
-        let source = Foreign {
-            kind: target.object.kind.clone(),
-            namespace: target.namespace.clone(),
-            name: target.object.name.clone(),
-            mismatches,
-        };
-        Err(ApplyError::Foreign {
-            operation: owner.operation,
-            source,
-        })
     }
 
     /// Labels, annotations and so on of a live object; none when it does not exist.

@@ -102,6 +102,8 @@ pub enum KeptBecause {
     Policy,
     /// It does not bear the marks of this release.
     NotOurs,
+    /// It is a CRD that has moved from the chart's templates to its `crds/`.
+    Shipped,
 }
 
 /// An object that was left in place.
@@ -139,7 +141,8 @@ pub struct Operation {
     /// Kinds that CRDs of this operation bring.
     expected: Vec<ResourceKind>,
     previous: BTreeMap<u32, StoredRelease>,
-    previous_keys: Option<BTreeSet<ObjectKey>>,
+    /// The objects of the revision that is replaced.
+    previous_objects: Option<BTreeMap<ObjectKey, ManifestObject>>,
     /// The previous revision was written by a client, not applied by the server.
     from_client: bool,
     /// Objects that are as they shall be and need not be applied.

@@ -68,6 +68,9 @@ pub(crate) struct Settings {
     pub(crate) except: Vec<String>,
     /// Collect the logs of all hooks.
     pub(crate) logs: bool,
+    /// CRDs that have moved from the chart's templates to its `crds/`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) shipped_crds: Vec<String>,
     /// Seconds that an image may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) image_patience: Option<u64>,

@@ -107,6 +107,8 @@ pub(crate) enum Verb {
     Delete,
     Apply,
     JsonPatch,
+    MergePatch,
+    StrategicPatch,
 }
 
 /// A request in the making.
@@ -172,6 +174,17 @@ pub(crate) struct Answer {
     pub(crate) created: bool,
 }
 
+impl Answer {
+    /// The answer about an object that need not be written.
+    pub(crate) fn unwritten(body: Value) -> Self {
+        Self {
+            body,
+            warnings: Vec::new(),
+            created: false,
+        }
+    }
+}
+
 impl Cluster {
     /// Performs a request.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Answer, ApiError> {
@@ -204,6 +217,11 @@ impl Cluster {
             Verb::Delete => (::http::Method::DELETE, Some("application/json")),
             Verb::Apply => (::http::Method::PATCH, Some("application/apply-patch+yaml")),
             Verb::JsonPatch => (::http::Method::PATCH, Some("application/json-patch+json")),
+            Verb::MergePatch => (::http::Method::PATCH, Some("application/merge-patch+json")),
+            Verb::StrategicPatch => (
+                ::http::Method::PATCH,
+                Some("application/strategic-merge-patch+json"),
+            ),
         };
         let mut uri = call.path;
         for (index, (key, value)) in call.query.iter().enumerate() {

@@ -35,7 +35,16 @@ pub(super) fn settings_of(options: &ReleaseOptions) -> Settings {
         only: Vec::new(),
         except: Vec::new(),
         logs: false,
+        shipped_crds: Vec::new(),
         image_patience: options.image_patience.map(|patience| patience.as_secs()),
+    }
+}
+
+pub(super) fn method_of(server_side: bool) -> ApplyMethod {
+    if server_side {
+        ApplyMethod::ServerSide
+    } else {
+        ApplyMethod::ClientSide
     }
 }
 
@@ -168,7 +177,7 @@ impl Operation {
             prune_history: parts.prune_history,
             expected,
             previous: parts.previous,
-            previous_keys: None,
+            previous_objects: None,
             from_client: false,
             unchanged: BTreeSet::new(),
             created: BTreeSet::new(),
@@ -241,7 +250,8 @@ impl Operation {
         for object in &self.objects {
             targets.push(resolve_expected(helm, object, namespace, &self.expected).await?);
         }
-        if !early || self.progress.settings.take_ownership {
+        let rollback = self.progress.operation == OperationKind::Rollback;
+        if !early || rollback || self.progress.settings.take_ownership {
             return Ok(());
         }
         let mut known = BTreeSet::new();

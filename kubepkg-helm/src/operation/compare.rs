@@ -76,7 +76,8 @@ impl Operation {
     /// The revision whose objects are replaced; none when there is none to compare with.
     fn before(&self) -> Option<Before> {
         let stored = self.previous.get(&self.progress.previous?)?;
-        if stored.release.apply_method != ApplyMethod::ServerSide {
+        let by_server = ApplyMethod::ServerSide;
+        if stored.release.apply_method != by_server || self.release.apply_method != by_server {
             return None;
         }
         Some(Before {

@@ -10,6 +10,7 @@ use crate::apply::{Target, Writer};
 use crate::cluster::{Seen, undeleted};
 use crate::plan::{Step, deletes};
 use crate::readiness::{Reading, Status, assess_as};
+use crate::release::ApplyMethod;
 use crate::{DeletePolicy, HookPhase};
 use serde_json::Value;
 
@@ -132,9 +133,15 @@ impl Operation {
         let mut warnings = Vec::new();
         let mut versions = Vec::new();
         let mut answers = Vec::new();
+        let by_client = self.release.apply_method != ApplyMethod::ServerSide;
         for object in self.hook_targets(hook) {
             let target = Target::resolve(cluster, object, &self.release.namespace).await?;
-            match writer.apply_plain(&target).await {
+            let written = if by_client {
+                writer.create_plain(&target).await
+            } else {
+                writer.apply_plain(&target).await
+            };
+            match written {
                 Ok(answer) => {
                     let version = answer.body.pointer("/metadata/resourceVersion");
                     versions.push(version.and_then(Value::as_str).map(str::to_owned));

@@ -1,7 +1,7 @@
 //! Installs: the first revision of a release.
 //! Source of the rules: Helm 4.3.1 `pkg/action/install.go`.
 
-use super::begin::{Parts, check_name, manifest_objects, of_rendered, settings_of};
+use super::begin::{Parts, check_name, manifest_objects, method_of, of_rendered, settings_of};
 use super::request::{CrdPolicy, InstallRequest};
 use super::{Operation, OperationError};
 use crate::helm::Helm;
@@ -80,6 +80,7 @@ impl Helm {
                 ..Info::default()
             },
             labels: options.labels.clone(),
+            apply_method: method_of(options.server_side.unwrap_or(true)),
             ..of_rendered(rendered)
         };
         let mut progress = Progress::new(

@@ -12,7 +12,7 @@ use crate::plan::OperationKind;
 use crate::readiness::{Readiness, Status, assess};
 use crate::release::ApplyMethod;
 use futures::StreamExt as _;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of an object that was to be deleted.
 pub(super) enum Deleted {
@@ -104,22 +104,23 @@ impl Operation {
         from: usize,
         to: usize,
     ) -> Result<Done, StepError> {
-        self.load_previous_keys().await?;
+        self.load_previous().await?;
         let helm = self.helm.clone();
         let settings = &self.progress.settings;
         let owner = self.owner();
-        let unknown = if settings.take_ownership {
-            Existing::Take
-        } else {
-            Existing::Check
+        let unknown = match self.progress.operation {
+            _ if settings.take_ownership => Existing::Take,
+            OperationKind::Rollback => Existing::CheckOther,
+            _ => Existing::Check,
         };
         let ours = if self.from_client {
             Existing::OursFromClient
         } else {
             Existing::Ours
         };
-        let empty = BTreeSet::new();
-        let previous = self.previous_keys.as_ref().unwrap_or(&empty);
+        let empty = BTreeMap::new();
+        let previous = self.previous_objects.as_ref().unwrap_or(&empty);
+        let by_client = self.release.apply_method == ApplyMethod::ClientSide;
         let expected = &self.expected;
         let force = settings.force_conflicts;
         let unchanged = &self.unchanged;
@@ -133,9 +134,16 @@ impl Operation {
                 let target = resolve_expected(helm, object, owner.namespace, expected).await;
                 let outcome = match target {
                     Ok(target) => {
-                        let known = previous.contains(&key_of(&target));
-                        let existing = if known { ours } else { unknown };
-                        helm.writer().apply(&target, owner, existing, force).await
+                        let original = previous.get(&key_of(&target));
+                        let existing = if original.is_some() { ours } else { unknown };
+                        let writer = helm.writer();
+                        if by_client {
+                            writer
+                                .write_as_client(&target, owner, existing, original, false)
+                                .await
+                        } else {
+                            writer.apply(&target, owner, existing, force).await
+                        }
                     }
                     Err(error) => Err(error),
                 };
@@ -259,6 +267,10 @@ impl Operation {
         }
         for (object, resource) in doomed {
             let target = Target::at(&object, resource, &namespace);
+            if object.is_crd() && self.progress.settings.shipped_crds.contains(&object.name) {
+                self.keep(&target, KeptBecause::Shipped);
+                continue;
+            }
             if let Deleted::Kept(because) = self.delete_object(&helm, &target).await? {
                 self.keep(&target, because);
             }
@@ -362,11 +374,11 @@ impl Operation {
     }
 
     /// The objects that the previous revision had.
-    async fn load_previous_keys(&mut self) -> Result<(), StepError> {
-        if self.previous_keys.is_some() {
+    async fn load_previous(&mut self) -> Result<(), StepError> {
+        if self.previous_objects.is_some() {
             return Ok(());
         }
-        let mut keys = BTreeSet::new();
+        let mut found = BTreeMap::new();
         if let Some(revision) = self.progress.previous {
             let helm = self.helm.clone();
             let namespace = self.release.namespace.clone();
@@ -382,14 +394,15 @@ impl Operation {
             for object in objects {
                 match Target::resolve(helm.cluster(), &object, &namespace).await {
                     Ok(target) => {
-                        keys.insert(key_of(&target));
+                        let key = key_of(&target);
+                        found.insert(key, object);
                     }
                     Err(ApplyError::NoKind { .. }) => {}
                     Err(error) => return Err(error.into()),
                 }
             }
         }
-        self.previous_keys = Some(keys);
+        self.previous_objects = Some(found);
         Ok(())
     }
 }

@@ -4,10 +4,11 @@
 
 use super::objects::resolve_expected;
 use super::{Operation, OperationError};
-use crate::apply::{ApplyError, Target};
+use crate::apply::{ApplyError, Existing, Target};
 use crate::guard;
-use crate::objects::objects_of;
+use crate::objects::{ManifestObject, objects_of};
 use crate::plan::OperationKind;
+use crate::release::ApplyMethod;
 use futures::StreamExt as _;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -128,6 +129,18 @@ impl Operation {
         })
     }
 
+    /// What the revision that is replaced says about an object.
+    fn original_of(&self, target: &Target<'_>) -> Option<ManifestObject> {
+        let stored = self.previous.get(&self.progress.previous?)?;
+        let objects = objects_of(&stored.release.manifest).unwrap_or_default();
+        let wanted = target.object;
+        objects.into_iter().find(|object| {
+            (object.group(), &object.kind, &object.name)
+                == (wanted.group(), &wanted.kind, &wanted.name)
+                && (object.namespace == wanted.namespace || object.namespace.is_empty())
+        })
+    }
+
     async fn preview_apply(&self, target: &Target<'_>) -> Result<Change, OperationError> {
         let writer = self.helm.writer();
         let before = writer.read(target).await?;
@@ -136,9 +149,19 @@ impl Operation {
             if !settings.take_ownership && before.is_some() {
                 writer.require_ours(target, self.owner()).await?;
             }
-            writer
-                .try_apply(target, self.owner(), settings.force_conflicts)
-                .await
+            if self.release.apply_method == ApplyMethod::ServerSide {
+                let force = settings.force_conflicts;
+                return writer.try_apply(target, self.owner(), force).await;
+            }
+            let original = self.original_of(target);
+            let existing = match original {
+                Some(_) => Existing::Ours,
+                None => Existing::Take,
+            };
+            let written = writer
+                .write_as_client(target, self.owner(), existing, original.as_ref(), true)
+                .await;
+            Ok(written?.body)
         };
         match tried.await {
             Ok(after) => {

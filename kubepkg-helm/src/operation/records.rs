@@ -180,6 +180,7 @@ impl Operation {
 
     /// Marks the revisions that this one replaces.
     pub(super) async fn supersede(&mut self) -> Result<Done, StepError> {
+        let replaced = self.progress.operation == OperationKind::Install;
         for revision in self.progress.supersede.clone() {
             for last_try in [false, true] {
                 let Some(stored) = self.stored(revision).await? else {
@@ -190,6 +191,9 @@ impl Operation {
                     break;
                 }
                 release.info.status = ReleaseStatus::Superseded;
+                if replaced {
+                    "superseded by new release".clone_into(&mut release.info.description);
+                }
                 let version = stored.head.resource_version.clone();
                 let written = self
                     .helm

@@ -106,8 +106,12 @@ pub struct ReleaseOptions {
     pub skip_hooks: bool,
     /// Take over objects that somebody else made.
     pub take_ownership: bool,
-    /// Take fields from other field managers that hold them with other values.
+    /// Take fields from other field managers that hold them with other values. It does not matter to a release
+    /// that is written by the client.
     pub force_conflicts: bool,
+    /// Whether the server applies the objects or the client patches them. When none, a release goes on as it was
+    /// written last, and a new one is applied by the server.
+    pub server_side: Option<bool>,
     /// Revisions kept; 0 keeps all.
     pub max_history: usize,
     /// Do not check values against the chart's schema.
@@ -138,6 +142,7 @@ impl Default for ReleaseOptions {
             skip_hooks: false,
             take_ownership: false,
             force_conflicts: false,
+            server_side: None,
             max_history: 10,
             skip_schema: false,
             preflight: Preflight::Auto,

@@ -3,7 +3,7 @@
 //! that Helm left half-done; unlike Helm, it does not begin while one of this crate is under way, which can be
 //! resumed or given up.
 
-use super::begin::{Parts, beyond, check_name, pending, replaces, settings_of};
+use super::begin::{Parts, beyond, check_name, method_of, pending, replaces, settings_of};
 use super::request::{CrdPolicy, RollbackRequest};
 use super::{Operation, OperationError};
 use crate::helm::Helm;
@@ -75,7 +75,11 @@ impl Helm {
                 notes: target.info.notes.clone(),
             },
             labels,
-            apply_method: ApplyMethod::ServerSide,
+            apply_method: method_of(
+                options
+                    .server_side
+                    .unwrap_or(target.apply_method == ApplyMethod::ServerSide),
+            ),
             ..target
         };
         let mut progress = Progress::new(

@@ -2,18 +2,20 @@
 //! Source of the rules: Helm 4.3.1 `pkg/action/upgrade.go`. Beyond Helm, objects that only a failed revision
 //! brought are removed, too.
 
-use super::begin::{Parts, beyond, check_name, of_rendered, pending, replaces, settings_of};
+use super::begin::{
+    Parts, beyond, check_name, method_of, of_rendered, pending, replaces, settings_of,
+};
 use super::install::crd_objects;
 use super::request::{CrdPolicy, ReuseValues, UpgradeRequest};
 use super::{Operation, OperationError};
 use crate::helm::Helm;
-use crate::objects::{Located, locate};
+use crate::objects::{Located, ManifestObject, locate, objects_of};
 use crate::plan::OperationKind;
 use crate::progress::Progress;
-use crate::release::{Info, Release, ReleaseStatus, check_labels};
+use crate::release::{ApplyMethod, Info, Release, ReleaseStatus, check_labels};
 use crate::storage::{RecordHead, StoredRelease};
 use crate::{Chart, RenderError, Rendered, Values, coalesce_tables, coalesce_values};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Helm {
@@ -80,11 +82,16 @@ impl Helm {
             .and_then(|stored| stored.release.info.first_deployed.clone());
         let policy = options.crds.unwrap_or(CrdPolicy::Skip);
         let crds = crd_objects(&rendered.crds, policy)?;
+        let shipped = crd_objects(&rendered.crds, CrdPolicy::Create).unwrap_or_default();
         let mut labels = last.labels.clone();
         labels.extend(options.labels.clone());
         labels.retain(|_, value| value != "null");
         let warnings = rendered.warnings.clone();
         let places = Located::all(&rendered);
+        let as_before = previous
+            .get(&last.revision)
+            .is_some_and(|stored| stored.release.apply_method == ApplyMethod::ServerSide);
+        let apply_method = method_of(options.server_side.unwrap_or(as_before));
         let now = self.now();
         let release = Release {
             name: request.name,
@@ -99,6 +106,7 @@ impl Helm {
                 ..Info::default()
             },
             labels,
+            apply_method,
             ..of_rendered(rendered)
         };
         let mut progress = Progress::new(
@@ -108,6 +116,7 @@ impl Helm {
             settings_of(&options),
         );
         replaces(&mut progress, &heads, current, last.revision);
+        progress.settings.shipped_crds = moved_crds(&previous, &shipped);
         let mut prune_history = beyond(&heads, options.max_history);
         prune_history.retain(|revision| *revision != last.revision);
         let mut operation = Operation::assemble(
@@ -129,6 +138,26 @@ impl Helm {
         operation.compare(options.unchanged).await?;
         Ok(operation)
     }
+}
+
+/// The CRDs of the chart's `crds/` that stood in the manifest before: removing them would remove all objects of
+/// their kinds, although the chart still has them.
+fn moved_crds(previous: &BTreeMap<u32, StoredRelease>, shipped: &[ManifestObject]) -> Vec<String> {
+    let shipped: BTreeSet<&str> = shipped
+        .iter()
+        .filter(|object| object.is_crd())
+        .map(|object| object.name.as_str())
+        .collect();
+    if shipped.is_empty() {
+        return Vec::new();
+    }
+    let moved: BTreeSet<String> = previous
+        .values()
+        .flat_map(|stored| objects_of(&stored.release.manifest).unwrap_or_default())
+        .filter(|object| object.is_crd() && shipped.contains(object.name.as_str()))
+        .map(|object| object.name)
+        .collect();
+    moved.into_iter().collect()
 }
 
 /// What an upgrade starts from.

@@ -3,6 +3,7 @@
 mod alternate;
 mod charts;
 mod choices;
+mod complaints;
 mod crash;
 mod drift;
 mod hooks;

@@ -27,7 +27,7 @@ fn kept(name: &str) -> Value {
 }
 
 /// The life of a release: charts, and the step that is taken with each.
-fn life() -> Vec<(&'static str, Vec<Value>, Step)> {
+fn life(server_side: Option<bool>) -> Vec<(&'static str, Vec<Value>, Step)> {
     let all = |mut more: Vec<Value>| {
         more.push(hook(
             "pre",
@@ -65,7 +65,14 @@ fn life() -> Vec<(&'static str, Vec<Value>, Step)> {
         ..Choice::default()
     };
     vec![
-        ("install", first.clone(), Step::Install(wait(None))),
+        (
+            "install",
+            first.clone(),
+            Step::Install(Choice {
+                server_side,
+                ..wait(None)
+            }),
+        ),
         ("upgrade", second.clone(), Step::Upgrade(Choice::default())),
         ("upgrade again", second.clone(), Step::Upgrade(wait(None))),
         ("failed upgrade", broken, Step::Upgrade(wait(Some(6)))),
@@ -90,9 +97,9 @@ fn life() -> Vec<(&'static str, Vec<Value>, Step)> {
 }
 
 /// Ours performs the steps of one parity, Helm the others.
-async fn alternate(parity: usize) {
+async fn alternate(parity: usize, server_side: Option<bool>) {
     let (theirs, both) = tokio::join!(World::new("alone"), World::new("turns"));
-    for (index, (what, objects, step)) in life().into_iter().enumerate() {
+    for (index, (what, objects, step)) in life(server_side).into_iter().enumerate() {
         let chart = ChartFolder::new(&format!("1.{index}.0"), &objects);
         let by = if index % 2 == parity {
             By::Ours
@@ -111,10 +118,51 @@ async fn alternate(parity: usize) {
 
 #[tokio::test]
 async fn ours_begins_and_helm_continues_in_turns() {
-    alternate(0).await;
+    alternate(0, None).await;
 }
 
 #[tokio::test]
 async fn helm_begins_and_ours_continues_in_turns() {
-    alternate(1).await;
+    alternate(1, None).await;
+}
+
+#[tokio::test]
+async fn turns_are_taken_on_a_release_that_clients_write() {
+    tokio::join!(alternate(0, Some(false)), alternate(1, Some(false)));
+}
+
+/// From the client to the server and back, with fields that one of them dropped.
+#[tokio::test]
+async fn a_release_moves_between_client_and_server_as_in_helm() {
+    let with = |server_side| Choice {
+        server_side,
+        ..Choice::default()
+    };
+    let object = |keys: &[&str]| {
+        let mut object = config_map("a", "1");
+        for key in keys {
+            object["data"][*key] = json!("x");
+        }
+        vec![object, deployment("web", "run")]
+    };
+    let steps = [
+        (object(&["b", "c"]), Step::Install(with(Some(false)))),
+        (object(&["c"]), Step::Upgrade(with(Some(true)))),
+        (object(&["d"]), Step::Upgrade(with(None))),
+        (object(&["e"]), Step::Upgrade(with(Some(false)))),
+        (object(&["f"]), Step::Upgrade(with(None))),
+        (object(&[]), Step::Rollback(2, with(None))),
+    ];
+    let (theirs, ours) = tokio::join!(World::new("moves"), World::new("moves"));
+    for (index, (objects, step)) in steps.iter().enumerate() {
+        let chart = ChartFolder::new(&format!("1.{index}.0"), objects);
+        let alone = theirs.perform(By::Helm, step, &chart).await;
+        assert_eq!(
+            alone,
+            ours.perform(By::Ours, step, &chart).await,
+            "{step:?}"
+        );
+        let when = format!("{index}: {step:?}");
+        assert_same(&theirs.snapshot().await, &ours.snapshot().await, &when);
+    }
 }

@@ -285,7 +285,11 @@ async fn a_release_that_a_client_wrote_is_taken_over_with_all_its_fields() {
 
     // Another value without a conflict, and a field less.
     let chart = rendered("1.1.0", &[config_map("a", "2")], vec![]);
-    let request = upgrade(&namespace, ReleaseOptions::default());
+    let options = ReleaseOptions {
+        server_side: Some(true),
+        ..ReleaseOptions::default()
+    };
+    let request = upgrade(&namespace, options);
     let outcome = ours
         .begin_upgrade_rendered(request, chart)
         .await

@@ -59,6 +59,8 @@ pub(crate) struct Choice {
     pub(crate) keep_history: bool,
     pub(crate) take_ownership: bool,
     pub(crate) propagation: Propagation,
+    /// `--server-side`.
+    pub(crate) server_side: Option<bool>,
 }
 
 impl Choice {
@@ -86,6 +88,8 @@ impl Choice {
                 self.propagation == Propagation::Foreground,
                 "--cascade=foreground",
             ),
+            (self.server_side == Some(false), "--server-side=false"),
+            (self.server_side == Some(true), "--server-side=true"),
             (self.propagation == Propagation::Orphan, "--cascade=orphan"),
         ] {
             if given {
@@ -106,6 +110,7 @@ impl Choice {
             on_failure: self.on_failure,
             replace: self.replace,
             take_ownership: self.take_ownership,
+            server_side: self.server_side,
             // As Helm: refused before anything is written.
             preflight: Preflight::Always,
             ..ReleaseOptions::default()
@@ -148,7 +153,7 @@ impl World {
             By::Helm => self.by_helm(step, chart).await,
             By::Ours => self.by_us(step, chart).await,
         };
-        said.replace(&self.namespace, "NAMESPACE")
+        without_places(&said.replace(&self.namespace, "NAMESPACE"))
     }
 
     async fn by_helm(&self, step: &Step, chart: &ChartFolder) -> String {
@@ -278,7 +283,9 @@ impl World {
             records.push(json!({
                 "revision": release.revision,
                 "status": release.info.status.as_str(),
-                "description": release.info.description.replace(&self.namespace, "NAMESPACE"),
+                "description": without_places(
+                    &release.info.description.replace(&self.namespace, "NAMESPACE")
+                ),
                 "method": format!("{:?}", release.apply_method),
                 "chart": release.chart_version(),
                 "rollback": release.info.rollback_revision,
@@ -330,6 +337,16 @@ impl World {
         }
         object
     }
+}
+
+/// A message without the templates that ours names and Helm does not.
+fn without_places(text: &str) -> String {
+    let mut parts = text.split(" (template ");
+    let mut told = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        told.push_str(part.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    told
 }
 
 /// What is compared.

@@ -335,7 +335,7 @@ async fn the_list_is_the_one_that_helm_shows() {
     let check = |when: &str| {
         let listing = list_dependencies(&helm.path("ours"), &ChartLimits::default()).unwrap();
         let theirs = helm.run(&["dependency", "list", "ours", "--max-col-width", "200"]);
-        let path = format!("{}/", helm.path("").display());
+        let path = helm.path("").display().to_string();
         assert_eq!(
             listing.to_text(200).replace(&path, "").trim_end(),
             theirs.trim_end(),

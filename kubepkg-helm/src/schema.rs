@@ -2,8 +2,10 @@
 //!
 //! Every chart of the tree that has a schema is asked about its own part of the values. References are resolved
 //! inside the schema only: `urn:` references are taken as "anything" as Helm does, `http:` and `https:` ones are
-//! refused, because rendering never reaches the network (Helm would fetch them).
+//! refused, because rendering never reaches the network (Helm would fetch them). Refused, too, are schemas that take more
+//! steps than any honest one does (`cost.rs`).
 
+mod cost;
 mod formats;
 mod kept;
 mod message;
@@ -90,10 +92,42 @@ pub fn validate_against_schema(schema: &[u8], values: &Values) -> Result<(), Str
     validate_one(schema, values.as_map())
 }
 
+/// The stack of a check: enough for the deepest that is not refused, and taken as it is needed.
+const STACK: usize = 64 << 20;
+
+/// The validator goes through schema and values by recursion: where a schema refers to its parts, deeper than the stack
+/// of a worker may be, and more often than it is long.
 fn validate_one(schema: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {
     let compiled = kept::or_compile(schema, || compile(schema))?;
     let instance = short_object(values);
-    let Err(error) = compiled.schemas.validate(&instance, compiled.wanted) else {
+    if !refers(schema) {
+        return validate_here(&compiled, schema, &instance);
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let check = thread.spawn_scoped(scope, || {
+            cost::check(&read(schema)?, &instance)?;
+            validate_here(&compiled, schema, &instance)
+        });
+        let check = check.map_err(|error| format!("the schema can't be checked: {error}"))?;
+        match check.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Whether the text of a schema may have a reference in it, perhaps with an escaped letter.
+fn refers(schema: &[u8]) -> bool {
+    let pairs = |pair: &[u8; 2]| schema.windows(2).any(|window| window == pair);
+    pairs(b"\\u")
+        || schema
+            .windows(4)
+            .any(|window| window == b"Ref\"" || window == b"$ref")
+}
+
+fn validate_here(compiled: &Compiled, schema: &[u8], instance: &Value) -> Result<(), String> {
+    let Err(error) = compiled.schemas.validate(instance, compiled.wanted) else {
         return Ok(());
     };
     if message::is_spurious(&error) {

@@ -102,8 +102,11 @@ fn load(
     keep_times: bool,
 ) -> Result<Chart, ChartError> {
     let ignore_file = root.join(".helmignore");
-    let rules = match fs::read(&ignore_file) {
-        Ok(text) => IgnoreRules::parse(&text)?,
+    let mut text = Vec::new();
+    let read = fs::File::open(&ignore_file)
+        .and_then(|file| file.take(limits.max_bytes).read_to_end(&mut text));
+    let rules = match read {
+        Ok(_) => IgnoreRules::parse(&text)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => IgnoreRules::default(),
         Err(source) => {
             return Err(ChartError::Io {

@@ -20,16 +20,25 @@ struct Rule {
     only_folders: bool,
 }
 
+/// Rules of one file; Helm takes any number.
+const MAX_RULES: usize = 10_000;
+
 impl IgnoreRules {
     /// Reads the text of a `.helmignore`. A byte order mark at its start is skipped.
     ///
     /// # Errors
-    /// [`ChartError::Ignore`] for `**` and for patterns that can't be read.
+    /// [`ChartError::Ignore`] for `**`, for patterns that can't be read, and for more than 10,000 rules.
     pub fn parse(text: &[u8]) -> Result<Self, ChartError> {
         let text = String::from_utf8_lossy(text);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut rules = Self::default();
         for line in text.lines() {
+            // Each is matched against each file.
+            if rules.rules.len() >= MAX_RULES {
+                return Err(ChartError::Ignore {
+                    message: "more than 10000 rules",
+                });
+            }
             // Go's scanner takes lines up to this length.
             if line.len() >= 64 * 1024 {
                 return Err(ChartError::Ignore {

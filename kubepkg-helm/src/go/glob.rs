@@ -1,9 +1,13 @@
 //! The patterns of `.Files.Glob`: those of `gobwas/glob` with `/` as separator.
 //!
 //! `*` and `?` stop at `/`, `**` does not, `[abc]`, `[a-z]` and `[!a]` are classes, `{a,b}` are alternatives, `\`
-//! takes the next character as it is. A pattern that can't be read matches everything, as in Helm.
+//! takes the next character as it is. A pattern that can't be read matches everything, as in Helm; so does one with
+//! more than fifty alternatives inside each other.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
+
+/// Alternatives inside alternatives; compiling works by recursion.
+const MOST_LEVELS: u32 = 50;
 
 /// A compiled pattern.
 pub(crate) struct Glob(Option<Regex>);
@@ -11,7 +15,11 @@ pub(crate) struct Glob(Option<Regex>);
 impl Glob {
     /// Compiles `pattern`.
     pub(crate) fn new(pattern: &str) -> Self {
-        Self(translate(pattern).and_then(|pattern| Regex::new(&pattern).ok()))
+        let compile = |pattern: String| {
+            let mut builder = RegexBuilder::new(&pattern);
+            builder.nest_limit(MOST_LEVELS).build().ok()
+        };
+        Self(translate(pattern).and_then(compile))
     }
 
     /// Whether the whole of `name` matches.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::SetError;
 use super::strvals::{
     Input, Parsed, Stop, at_index, deeper, fault, index_of, list_at, list_under, map_at, map_under,
-    put, recover, runes, store,
+    recover, runes, store, store_list,
 };
 use super::tree::{Table, Tree};
 use crate::go::text::quote;
@@ -59,9 +59,7 @@ impl Parser<'_> {
                 let index = self.index().map_err(at_index)?;
                 let mut list = list_under(data, &key)?;
                 let parsed = self.list_item(&mut list, index, level);
-                if !matches!(parsed, Err(Stop::Panic(_))) {
-                    store(data, &key, Tree::List(Rc::new(list)));
-                }
+                store_list(data, &key, list, &parsed);
                 parsed
             }
         }
@@ -75,6 +73,13 @@ impl Parser<'_> {
     }
 
     fn list_item(&mut self, list: &mut Vec<Tree>, index: i64, level: usize) -> Parsed<()> {
+        self.input.enter_item()?;
+        let parsed = self.list_item_inner(list, index, level);
+        self.input.leave_item();
+        parsed
+    }
+
+    fn list_item_inner(&mut self, list: &mut Vec<Tree>, index: i64, level: usize) -> Parsed<()> {
         if index < 0 {
             return fault(format!("negative {index} index not allowed"));
         }
@@ -89,18 +94,18 @@ impl Parser<'_> {
             None => Err(Stop::End),
             Some('=') => {
                 let (value, _) = self.input.until(&[], false);
-                put(list, index, Tree::Text(value))
+                self.input.put(list, index, Tree::Text(value))
             }
             Some('.') => {
                 let inner = map_at(list, index);
                 self.key(&inner, level)?;
-                put(list, index, Tree::Map(inner))
+                self.input.put(list, index, Tree::Map(inner))
             }
             Some(_) => {
                 let next = self.index().map_err(at_index)?;
                 let mut inner = list_at(list, index)?;
                 self.list_item(&mut inner, next, level)?;
-                put(list, index, Tree::List(Rc::new(inner)))
+                self.input.put(list, index, Tree::List(Rc::new(inner)))
             }
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! Behaviour is Helm's `strvals`: only whole numbers without a leading zero, booleans and null get a type, a
 //! backslash takes the next character as it is, an index beyond 65536 and more than 30 levels are refused. Where
-//! Helm stops with a panic of Go (a list where a map stands), the same words come as an error.
+//! Helm stops with a panic of Go (a list where a map stands), the same words come as an error. Beyond Helm, indexes in
+//! indexes and items that are left out are bounded.
 
-use std::iter::Peekable;
 use std::rc::Rc;
 use std::str::Chars;
 
@@ -17,6 +17,11 @@ use crate::go::text::{is_print, is_space, quote};
 
 const MAX_INDEX: i64 = 65_536;
 const MAX_LEVELS: usize = 30;
+/// Indexes that may stand in each other, `a[0][0]` or `a[0].b[0]`. Helm has no limit here; a values file that deep is
+/// refused, too.
+const MAX_INDEXES: usize = 250;
+/// Items that an argument may leave out (`a[65536]=1` leaves out 65,536), which are null. Helm takes the memory.
+const MAX_LEFT_OUT: usize = 1 << 20;
 
 /// What is wrong with the argument of a flag, in Helm's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -134,14 +139,57 @@ pub(super) fn at_index(stop: Stop) -> Stop {
 
 /// The argument, read from the left.
 pub(super) struct Input<'a> {
-    chars: Peekable<Chars<'a>>,
+    chars: Chars<'a>,
+    indexes: usize,
+    left_out: usize,
 }
 
 impl<'a> Input<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self {
-            chars: text.chars().peekable(),
+            chars: text.chars(),
+            indexes: 0,
+            left_out: MAX_LEFT_OUT,
         }
+    }
+
+    /// Goes into an item of a list; [`Input::leave_item`] comes out of it.
+    pub(super) fn enter_item(&mut self) -> Parsed<()> {
+        self.indexes += 1;
+        if self.indexes > MAX_INDEXES {
+            return fault(format!(
+                "more than {MAX_INDEXES} indexes stand in each other"
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn leave_item(&mut self) {
+        self.indexes = self.indexes.saturating_sub(1);
+    }
+
+    /// Puts a value into a list; items up to it that are not there become null.
+    pub(super) fn put(&mut self, list: &mut Vec<Tree>, index: i64, value: Tree) -> Parsed<()> {
+        if index < 0 {
+            return fault(format!("negative {index} index not allowed"));
+        }
+        if index > MAX_INDEX {
+            return fault(format!(
+                "index of {index} is greater than maximum supported index of {MAX_INDEX}"
+            ));
+        }
+        let at = usize::try_from(index).unwrap_or_default();
+        match self.left_out.checked_sub(at.saturating_sub(list.len())) {
+            Some(left) => self.left_out = left,
+            None => return fault(format!("more than {MAX_LEFT_OUT} items are left out")),
+        }
+        if list.len() <= at {
+            list.resize(at + 1, Tree::Null);
+        }
+        if let Some(slot) = list.get_mut(at) {
+            *slot = value;
+        }
+        Ok(())
     }
 
     /// Text up to one of `stops`, and which one; `None` at the end of the input. With `escapes`, a backslash
@@ -164,8 +212,12 @@ impl<'a> Input<'a> {
         (text, None)
     }
 
-    fn rest(&self) -> String {
-        self.chars.clone().collect()
+    fn peek(&self) -> Option<char> {
+        self.chars.clone().next()
+    }
+
+    fn rest(&self) -> &'a str {
+        self.chars.as_str()
     }
 
     fn skip(&mut self, bytes: usize) {
@@ -179,13 +231,13 @@ impl<'a> Input<'a> {
     /// Skips blanks up to and with a comma; whether nothing but that came.
     fn empty_value(&mut self) -> bool {
         loop {
-            match self.chars.peek() {
+            match self.peek() {
                 None => return true,
                 Some(',') => {
                     self.chars.next();
                     return true;
                 }
-                Some(c) if is_space(*c) => {
+                Some(c) if is_space(c) => {
                     self.chars.next();
                 }
                 Some(_) => return false,
@@ -232,6 +284,14 @@ pub(super) fn store(table: &Table, key: &str, value: Tree) {
     }
 }
 
+/// Stores a list that [`list_under`] gave. A panic of Go comes before anything is changed, and leaves no new list.
+pub(super) fn store_list(table: &Table, key: &str, list: Vec<Tree>, parsed: &Parsed<()>) {
+    let panicked = matches!(parsed, Err(Stop::Panic(_)));
+    if !panicked || table.borrow().contains_key(key) {
+        store(table, key, Tree::List(Rc::new(list)));
+    }
+}
+
 /// The map under `key`, a new one when there is none; Go panics when something else stands there.
 pub(super) fn map_under(table: &Table, key: &str) -> Parsed<Table> {
     match table.borrow().get(key) {
@@ -241,11 +301,14 @@ pub(super) fn map_under(table: &Table, key: &str) -> Parsed<Table> {
     }
 }
 
-/// The list under `key`, as [`map_under`].
+/// Takes the list under `key` out, as [`map_under`]. Whoever takes it stores it again.
 pub(super) fn list_under(table: &Table, key: &str) -> Parsed<Vec<Tree>> {
-    match table.borrow().get(key) {
+    match table.borrow_mut().get_mut(key) {
         None => Ok(Vec::new()),
-        Some(Tree::List(items)) => Ok(items.to_vec()),
+        Some(Tree::List(items)) => {
+            let items = std::mem::take(items);
+            Ok(Rc::try_unwrap(items).unwrap_or_else(|shared| shared.to_vec()))
+        }
         Some(other) => Err(wrong_type(other, "[]interface {}")),
     }
 }
@@ -263,25 +326,6 @@ fn wrong_type(found: &Tree, wanted: &str) -> Stop {
     Stop::Panic(format!(
         "interface conversion: interface {{}} is {found}, not {wanted}"
     ))
-}
-
-pub(super) fn put(list: &mut Vec<Tree>, index: i64, value: Tree) -> Parsed<()> {
-    if index < 0 {
-        return fault(format!("negative {index} index not allowed"));
-    }
-    if index > MAX_INDEX {
-        return fault(format!(
-            "index of {index} is greater than maximum supported index of {MAX_INDEX}"
-        ));
-    }
-    let at = usize::try_from(index).unwrap_or_default();
-    if list.len() <= at {
-        list.resize(at + 1, Tree::Null);
-    }
-    if let Some(slot) = list.get_mut(at) {
-        *slot = value;
-    }
-    Ok(())
 }
 
 pub(super) fn item(list: &[Tree], index: i64) -> Option<&Tree> {
@@ -348,9 +392,7 @@ impl Parser<'_, '_> {
                 let index = self.index().map_err(at_index)?;
                 let mut list = list_under(data, &key)?;
                 let parsed = self.list_item(&mut list, index, level);
-                if !matches!(parsed, Err(Stop::Panic(_))) {
-                    store(data, &key, Tree::List(Rc::new(list)));
-                }
+                store_list(data, &key, list, &parsed);
                 parsed
             }
             Some('=') => self.key_value(data, &key),
@@ -417,6 +459,13 @@ impl Parser<'_, '_> {
     }
 
     fn list_item(&mut self, list: &mut Vec<Tree>, index: i64, level: usize) -> Parsed<()> {
+        self.input.enter_item()?;
+        let parsed = self.list_item_inner(list, index, level);
+        self.input.leave_item();
+        parsed
+    }
+
+    fn list_item_inner(&mut self, list: &mut Vec<Tree>, index: i64, level: usize) -> Parsed<()> {
         if index < 0 {
             return fault(format!("negative {index} index not allowed"));
         }
@@ -434,12 +483,12 @@ impl Parser<'_, '_> {
                 let next = self.index().map_err(at_index)?;
                 let mut inner = list_at(list, index)?;
                 self.list_item(&mut inner, next, level)?;
-                put(list, index, Tree::List(Rc::new(inner)))
+                self.input.put(list, index, Tree::List(Rc::new(inner)))
             }
             Some(_) => {
                 let inner = map_at(list, index);
                 self.key(&inner, level)?;
-                put(list, index, Tree::Map(inner))
+                self.input.put(list, index, Tree::Map(inner))
             }
         }
     }
@@ -447,23 +496,23 @@ impl Parser<'_, '_> {
     fn item_value(&mut self, list: &mut Vec<Tree>, index: i64) -> Parsed<()> {
         if matches!(self.kind, Kind::Json) {
             let value = self.json_value()?;
-            return put(list, index, value);
+            return self.input.put(list, index, value);
         }
         match self.value_list() {
-            Ok(Some(items)) => put(list, index, Tree::List(Rc::new(items))),
+            Ok(Some(items)) => self.input.put(list, index, Tree::List(Rc::new(items))),
             Ok(None) => {
                 let (text, _) = self.input.until(&[','], true);
                 let value = self.value(text)?;
-                put(list, index, value)
+                self.input.put(list, index, value)
             }
-            Err(Stop::End) => put(list, index, Tree::Text(String::new())),
+            Err(Stop::End) => self.input.put(list, index, Tree::Text(String::new())),
             Err(stop) => Err(stop),
         }
     }
 
     /// `{a,b}`; `None` when no brace follows.
     fn value_list(&mut self) -> Parsed<Option<Vec<Tree>>> {
-        match self.input.chars.peek() {
+        match self.input.peek() {
             None => return Err(Stop::End),
             Some('{') => self.input.chars.next(),
             Some(_) => return Ok(None),
@@ -474,7 +523,7 @@ impl Parser<'_, '_> {
             match stop {
                 None => return fault("list must terminate with '}'"),
                 Some('}') => {
-                    if self.input.chars.peek() == Some(&',') {
+                    if self.input.peek() == Some(',') {
                         self.input.chars.next();
                     }
                     list.push(self.value(text)?);
@@ -502,7 +551,7 @@ impl Parser<'_, '_> {
             return Ok(Tree::Null);
         }
         let rest = self.input.rest();
-        let (value, length) = first_json(&rest).map_err(Stop::Fault)?;
+        let (value, length) = first_json(rest).map_err(Stop::Fault)?;
         self.input.skip(length);
         self.input.empty_value();
         Ok(Tree::from(&floats(value)))

@@ -11,6 +11,7 @@
 mod cli;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod complaints;
 mod costs;
 mod laws;
 #[cfg(unix)]

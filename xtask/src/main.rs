@@ -13,6 +13,7 @@ mod bench;
 mod ci;
 mod crds;
 mod demo;
+mod fuzz;
 mod parity;
 mod run;
 mod schemas;
@@ -66,6 +67,14 @@ enum Command {
         /// Removes Go's build cache and the programs of earlier versions instead.
         #[arg(long)]
         clean: bool,
+    },
+    /// Runs the fuzz targets, each for a short while; needs cargo-fuzz and a nightly compiler.
+    Fuzz {
+        /// Seconds for each target.
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+        /// The targets; all when there are none.
+        targets: Vec<String>,
     },
     /// Renders the charts below folders with kubepkg and with helm, and prints a table by
     /// repository and what differs; fails when anything does.
@@ -159,6 +168,7 @@ fn main() -> ExitCode {
         Command::CrdsForGroup { group, out } => crds::write_for_group(&group, &out),
         Command::Parity { arguments } => parity::compare(&arguments),
         Command::Schemas => schemas::write(),
+        Command::Fuzz { seconds, targets } => fuzz::all(&targets, seconds),
         Command::Tidy { write } => tidy::run(write),
         Command::Vectors { folder } => vectors::check(&folder),
     };

@@ -1,0 +1,4 @@
+//! Checks the law `index` of `laws/`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| kubepkg_laws::hold("index", input));

@@ -50,33 +50,44 @@ fn random_number(env: &mut dyn Env, bits: u64) -> BigUint {
     BigUint::from_bytes_be(&bytes)
 }
 
-/// Primes below 2,000, to turn most candidates away cheaply.
-fn small_primes() -> Vec<u32> {
-    let mut primes: Vec<u32> = Vec::new();
-    for n in 3..2_000_u32 {
-        if n % 2 == 1
-            && primes
-                .iter()
-                .take_while(|p| **p * **p <= n)
-                .all(|p| n % p != 0)
-        {
+/// The odd primes below 16,384, to turn most candidates away cheaply.
+fn small_primes() -> Vec<u64> {
+    let mut primes: Vec<u64> = Vec::new();
+    for n in (3..16_384).step_by(2) {
+        let mut divisors = primes.iter().take_while(|p| **p * **p <= n);
+        if divisors.all(|p| n % p != 0) {
             primes.push(n);
         }
     }
     primes
 }
 
-/// Miller-Rabin with random bases (FIPS 186-5, appendix B.3.1).
-fn is_prime(n: &BigUint, small: &[u32], env: &mut dyn Env) -> bool {
-    let zero = BigUint::ZERO;
-    if small.iter().any(|p| n % *p == zero) {
-        return false;
+/// `n` modulo each of the primes.
+fn residues(n: &BigUint, primes: &[u64]) -> Vec<u64> {
+    let digits = n.to_u32_digits();
+    let rest = |prime: &u64| {
+        let highest_first = digits.iter().rev();
+        highest_first.fold(0, |rest, digit| ((rest << 32) | u64::from(*digit)) % prime)
+    };
+    primes.iter().map(rest).collect()
+}
+
+/// How often a random number of this many bits is tried (FIPS 186-5, table B.1, with a margin).
+fn rounds(bits: u64) -> usize {
+    match bits {
+        1_024.. => 5,
+        512.. => 8,
+        _ => 32,
     }
+}
+
+/// Miller-Rabin with random bases (FIPS 186-5, appendix B.3.1), for an odd number.
+fn is_prime(n: &BigUint, env: &mut dyn Env) -> bool {
     let one = BigUint::from(1_u8);
     let minus_one = n - &one;
     let twos = minus_one.trailing_zeros().unwrap_or(0);
     let odd = &minus_one >> twos;
-    'bases: for _ in 0..32 {
+    'bases: for _ in 0..rounds(n.bits()) {
         let mut base = random_number(env, n.bits()) % &minus_one;
         if base <= one {
             base = BigUint::from(2_u8);
@@ -98,19 +109,23 @@ fn is_prime(n: &BigUint, small: &[u32], env: &mut dyn Env) -> bool {
 
 /// A prime of exactly `bits` bits whose two highest bits are set: the first from a random number on, so that the search
 /// ends even where chance has only one thing to say.
-fn prime(bits: u64, small: &[u32], env: &mut dyn Env) -> BigUint {
+fn prime(bits: u64, small: &[u64], env: &mut dyn Env) -> BigUint {
     let mut candidate = random_number(env, bits);
     loop {
         candidate.set_bit(bits - 1, true);
         candidate.set_bit(bits - 2, true);
         candidate.set_bit(0, true);
-        if is_prime(&candidate, small, env) {
-            return candidate;
+        let mut rests = residues(&candidate, small);
+        while candidate.bits() == bits {
+            if !rests.contains(&0) && is_prime(&candidate, env) {
+                return candidate;
+            }
+            candidate += 2_u8;
+            for (rest, prime) in rests.iter_mut().zip(small) {
+                *rest = (*rest + 2) % prime;
+            }
         }
-        candidate += 2_u8;
-        if candidate.bits() > bits {
-            candidate = BigUint::ZERO;
-        }
+        candidate = BigUint::ZERO;
     }
 }
 
@@ -176,7 +191,11 @@ impl PrivateKey {
                 p.set_bit(0, true);
                 let rest = &p % &q;
                 p = p + &one - rest;
-                if p.bits() != 2048 || !p.bit(0) || !is_prime(&p, &small, env) {
+                if p.bits() != 2048
+                    || !p.bit(0)
+                    || residues(&p, &small).contains(&0)
+                    || !is_prime(&p, env)
+                {
                     continue;
                 }
                 let power = (&p - &one) / &q;
@@ -412,6 +431,26 @@ mod tests {
             let again = PrivateKey::from_pem(pem.as_bytes()).unwrap();
             assert_eq!(again.to_pem(), pem);
             assert_eq!(again.sign(b"m").unwrap(), key.sign(b"m").unwrap());
+        }
+    }
+
+    #[test]
+    fn tells_primes_from_products() {
+        let mut env = SeededEnv::new([1], (0, 0));
+        let mersenne = (BigUint::from(1_u8) << 521) - 1_u8;
+        let composite = (BigUint::from(1_u8) << 523) - 1_u8;
+        let carmichael = BigUint::from(561_u32);
+        assert!(is_prime(&mersenne, &mut env));
+        assert!(!is_prime(&composite, &mut env));
+        assert!(!is_prime(&carmichael, &mut env));
+
+        let small = small_primes();
+        assert_eq!(small.len(), 1_899);
+        assert_eq!(residues(&carmichael, &small)[..6], [0, 1, 1, 0, 2, 0]);
+        for bits in [256, 1_024] {
+            let found = prime(bits, &small, &mut env);
+            assert_eq!(found.bits(), bits);
+            assert!(!residues(&found, &small).contains(&0));
         }
     }
 

@@ -47,6 +47,36 @@ pub(crate) fn bench_index() -> Result<()> {
     run(command.args(["--", "26"]).arg(helm), "")
 }
 
+/// Compares installs of releases, all built for release.
+pub(crate) fn bench_release() -> Result<()> {
+    let programs = assets::ensure()?;
+    run(
+        cargo().args([
+            "build",
+            "--release",
+            "-p",
+            "kubepkg-e2e",
+            "--bin",
+            "kubepkg-bench-release",
+        ]),
+        "",
+    )?;
+    let target = built()?;
+    let target = target.parent().unwrap_or(&target);
+    let library = target.join("bench-release");
+    run(
+        Command::new("go")
+            .args(["build", "-C", "tools/control-plane/helm", "-o"])
+            .arg(&library)
+            .arg("./bench-release"),
+        "install Go 1.26 or newer: https://go.dev/dl",
+    )?;
+    let bench = target.join("release").join("kubepkg-bench-release");
+    let mut command = Command::new(bench);
+    command.env("KUBEBUILDER_ASSETS", programs);
+    run(command.arg("--library").arg(library), "")
+}
+
 /// A program of the workspace, with everything that it needs built.
 fn ready(program: &str) -> Result<Command> {
     let programs = assets::ensure()?;

@@ -136,6 +136,8 @@ enum Subject {
         #[arg(long, default_value_t = 5)]
         runs: usize,
     },
+    /// Time, CPU and requests of installing releases: the helm program, Helm's library, kubepkg-helm.
+    Release,
 }
 
 fn main() -> ExitCode {
@@ -157,6 +159,9 @@ fn main() -> ExitCode {
                     runs,
                 },
         } => bench::helm(&charts, json, write, runs),
+        Command::Bench {
+            what: Subject::Release,
+        } => demo::bench_release(),
         Command::Ci => ci::run_all(),
         Command::Test { arguments } => suite::test(&arguments),
         Command::Assets { clean: true } => assets::clean(),

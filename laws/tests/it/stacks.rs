@@ -189,6 +189,7 @@ fn huge_requests_end_in_a_limit() {
                 "larger than",
                 "longer than",
                 "deeper than",
+                "nested reference",
                 "rendered manifests"
             ]
             .iter()

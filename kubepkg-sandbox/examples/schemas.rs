@@ -33,11 +33,11 @@ async fn main() -> Result<()> {
     for (name, entry) in index["paths"].as_object().into_iter().flatten() {
         let url = entry["serverRelativeURL"].as_str().unwrap_or_default();
         let mut document = get(&client, url, "application/json").await?;
-        let Value::Object(named) = document["components"]["schemas"].take() else {
+        let Value::Object(found) = document["components"]["schemas"].take() else {
             continue;
         };
-        let all: Vec<String> = named.keys().cloned().collect();
-        for (name, mut schema) in named {
+        let all: Vec<String> = found.keys().cloned().collect();
+        for (name, mut schema) in found {
             strip(&mut schema);
             merge(&mut schemas, name, schema)?;
         }

@@ -5,6 +5,7 @@ pub mod api;
 mod assets;
 mod audit;
 pub mod chart_server;
+pub mod crd;
 mod docker_registry;
 mod embedded;
 mod error;

@@ -16,6 +16,7 @@ const CRATES: &[&str] = &[
     "kubepkg-helm",
     "kubepkg-patch",
     "kubepkg-resolve",
+    "kubepkg-sandbox",
     "kubepkg-source",
     "kubepkg-yaml",
 ];
@@ -23,6 +24,7 @@ const CRATES: &[&str] = &[
 const RUNNERS: &[&str] = &[
     "apply::ownership::",
     "cli::",
+    "crd_vectors::",
     "lock::",
     "misc::",
     "package::",

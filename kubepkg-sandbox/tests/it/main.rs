@@ -9,6 +9,7 @@
 
 mod chart_server;
 mod conformance;
+mod crd_vectors;
 mod embedded;
 mod identities;
 mod lifetime;

@@ -1,0 +1,113 @@
+//! Objects in an object that have a type of their own.
+
+use kubepkg_yaml::go_quote;
+use serde_json::Value;
+
+use super::MAX_DEPTH;
+use super::path::FieldError;
+use super::prune::is_true;
+
+const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
+    alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+    validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
+pub(super) fn check(object: &Value, schema: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    walk("", object, schema, 0, &mut errors);
+    errors
+}
+
+fn walk(path: &str, value: &Value, schema: &Value, depth: usize, errors: &mut Vec<FieldError>) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            // The object itself is looked at elsewhere.
+            if depth > 0 && is_true(schema, "x-kubernetes-embedded-resource") {
+                identity(path, value, errors);
+            }
+            for (key, value) in fields {
+                if let Some(schema) = schema.get("properties").and_then(|it| it.get(key)) {
+                    walk(&format!("{path}.{key}"), value, schema, depth + 1, errors);
+                } else if let Some(schema) = schema.get("additionalProperties") {
+                    walk(&format!("{path}[{key}]"), value, schema, depth + 1, errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (index, item) in items.iter().enumerate() {
+                    walk(&format!("{path}[{index}]"), item, schema, depth + 1, errors);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn identity(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
+    for field in ["apiVersion", "kind"] {
+        let at = format!("{path}.{field}");
+        let Some(found) = value.get(field) else {
+            errors.push(FieldError::required(&at));
+            continue;
+        };
+        let wrong = match found.as_str() {
+            None => Some("must be a string".to_owned()),
+            Some("") => Some("must not be empty".to_owned()),
+            Some(text) if field == "apiVersion" => (text.matches('/').count() > 1)
+                .then(|| format!("unexpected GroupVersion string: {text}")),
+            Some(text) => label_offence(&text.to_lowercase())
+                .map(|why| format!("may have mixed case, but should otherwise match: {why}")),
+        };
+        if let Some(wrong) = wrong {
+            errors.push(FieldError::invalid(&at, found, &wrong));
+        }
+    }
+    metadata(path, value, errors);
+}
+
+fn label_offence(text: &str) -> Option<String> {
+    let mut offences = Vec::new();
+    if text.len() > 63 {
+        offences.push("must be no more than 63 bytes".to_owned());
+    }
+    let fits = text.starts_with(|sign: char| sign.is_ascii_lowercase())
+        && text.ends_with(|sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if !fits {
+        offences.push(LABEL.to_owned());
+    }
+    (!offences.is_empty()).then(|| offences.join(","))
+}
+
+/// Names of embedded objects are parts of paths.
+fn metadata(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
+    let Some(name) = value.pointer("/metadata/name") else {
+        return;
+    };
+    let Some(text) = name.as_str() else {
+        return;
+    };
+    let at = format!("{path}.metadata.name");
+    if matches!(text, "." | "..") {
+        errors.push(FieldError::invalid(
+            &at,
+            name,
+            &format!("may not be '{text}'"),
+        ));
+    }
+    for sign in ['/', '%'] {
+        if text.contains(sign) {
+            let sign = go_quote(&sign.to_string()).replace('"', "'");
+            errors.push(FieldError::invalid(
+                &at,
+                name,
+                &format!("may not contain {sign}"),
+            ));
+        }
+    }
+}

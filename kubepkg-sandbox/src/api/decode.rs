@@ -96,6 +96,14 @@ pub(crate) fn typed(
     }
     let mut complaints = fields::known(kind, &mut value)
         .map_err(|why| Failure::bad_request(cannot_be_handled(kind, &why)))?;
+    if let Some(custom) = &kind.custom {
+        let dropped = crate::crd::prune(&mut value, &custom.schema);
+        complaints.extend(
+            dropped
+                .iter()
+                .map(|path| format!("unknown field \"{path}\"")),
+        );
+    }
     complaints.extend(
         duplicates
             .iter()

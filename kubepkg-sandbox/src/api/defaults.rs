@@ -7,10 +7,15 @@ use super::failure::Failure;
 use super::kind::Kind;
 use super::object::{self, default};
 use super::world::World;
+use crate::crd;
 
 /// Fills in what a client may leave out.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
-    if kind.custom.is_some() {
+    if let Some(custom) = &kind.custom {
+        // Patches bring fields that no client was warned of.
+        crd::prune(object, &custom.schema);
+        crd::drop_nulls(object, &custom.schema);
+        crd::set_defaults(object, &custom.schema);
         return;
     }
     match (kind.group.as_str(), kind.plural.as_str()) {

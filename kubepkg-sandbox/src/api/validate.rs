@@ -11,6 +11,7 @@ use super::kind::Kind;
 use super::names;
 use super::object;
 use super::selector::Labels;
+use crate::crd;
 
 /// All annotations together may have this many bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -19,7 +20,19 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 pub(crate) fn new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = metadata(kind, object);
     causes.extend(of_kind(kind, object));
+    if let Some(custom) = &kind.custom {
+        causes.extend(of_schema(crd::validate(object, &custom.schema)));
+    }
     causes
+}
+
+/// Causes of what a schema refuses.
+fn of_schema(errors: Vec<crd::FieldError>) -> impl Iterator<Item = Cause> {
+    errors.into_iter().map(|error| Cause {
+        reason: error.reason,
+        message: error.message,
+        field: error.field,
+    })
 }
 
 /// What is wrong with a changed object.
@@ -44,6 +57,9 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     }
     causes.extend(immutable(kind, old, new));
     causes.extend(of_kind(kind, new));
+    if let Some(custom) = &kind.custom {
+        causes.extend(of_schema(crd::validate_update(old, new, &custom.schema)));
+    }
     causes
 }
 

@@ -16,7 +16,7 @@ pub(super) struct RenderEnv<'a> {
 /// Where clock and randomness come from.
 enum Chance<'a> {
     Machine(Machine),
-    Seeded(SeededEnv),
+    Seeded(Box<SeededEnv>),
     Given(&'a RefCell<dyn Env>),
 }
 
@@ -51,7 +51,7 @@ impl<'a> RenderEnv<'a> {
         let now = options.now.unwrap_or_else(present);
         let chance = match (options.chance, options.seed) {
             (Some(given), _) => Chance::Given(given),
-            (None, Some(seed)) => Chance::Seeded(SeededEnv::new(seed, now)),
+            (None, Some(seed)) => Chance::Seeded(Box::new(SeededEnv::new(seed, now))),
             (None, None) => Chance::Machine(Machine { now, failed: false }),
         };
         Self {
@@ -69,7 +69,7 @@ impl<'a> RenderEnv<'a> {
     fn chance<T>(&mut self, ask: impl FnOnce(&mut dyn Env) -> T) -> T {
         match &mut self.chance {
             Chance::Machine(machine) => ask(machine),
-            Chance::Seeded(seeded) => ask(seeded),
+            Chance::Seeded(seeded) => ask(seeded.as_mut()),
             Chance::Given(given) => ask(&mut *given.borrow_mut()),
         }
     }

@@ -1,5 +1,5 @@
-//! Where kubepkg is known not to be Helm: the lists of exceptions beside the vectors, as a table in
-//! docs/helm-compatibility.md.
+//! Where kubepkg is known not to be what it is compared with: the lists of exceptions beside the vectors, as tables
+//! where people read of it.
 //!
 //! A list is `*/tests/vectors/exceptions.txt`, with lines of id, tab and reason. The tests hold it to the truth: a
 //! listed case that passes fails them. This module only copies it to where people read.
@@ -11,43 +11,59 @@ use std::path::Path;
 
 use crate::run::{Failure, Result, file};
 
-const PAGE: &str = "docs/helm-compatibility.md";
+/// Pages with a table, and the crate whose list each has; the first has those of all others.
+const PAGES: [(&str, Option<&str>); 2] = [
+    ("docs/helm-compatibility.md", None),
+    ("kubepkg-sandbox/README.md", Some("kubepkg-sandbox")),
+];
 const BEGIN: &str = "<!-- exceptions: written by `cargo xtask tidy --write` -->";
 const END: &str = "<!-- end of exceptions -->";
 
-/// An offence when the table on the page is stale.
+/// An offence for every page whose table is stale.
 pub(super) fn check(root: &Path) -> Result<Vec<String>> {
-    let (old, new) = page(root)?;
-    if old == new {
-        return Ok(Vec::new());
+    let mut offences = Vec::new();
+    for (page, old, new) in pages(root)? {
+        if old != new {
+            offences.push(format!(
+                "{page}: exceptions are stale; run `cargo xtask tidy --write`"
+            ));
+        }
     }
-    Ok(vec![format!(
-        "{PAGE}: exceptions are stale; run `cargo xtask tidy --write`"
-    )])
+    Ok(offences)
 }
 
-/// Writes the table into the page.
+/// Writes the tables into the pages.
 pub(super) fn write(root: &Path) -> Result<()> {
-    let (old, new) = page(root)?;
-    let path = root.join(PAGE);
-    if old != new {
-        fs::write(&path, new).map_err(file("write", &path))?;
+    for (page, old, new) in pages(root)? {
+        let path = root.join(page);
+        if old != new {
+            fs::write(&path, new).map_err(file("write", &path))?;
+        }
     }
     Ok(())
 }
 
-/// The page as it is, and as it should be.
-fn page(root: &Path) -> Result<(String, String)> {
-    let path = root.join(PAGE);
-    let old = fs::read_to_string(&path).map_err(file("read", &path))?;
-    let parts = old
-        .split_once(BEGIN)
-        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let Some((before, after)) = parts else {
-        return Err(Failure::Message(format!("{PAGE} lacks {BEGIN} or {END}")));
-    };
-    let new = format!("{before}{BEGIN}\n{}{END}{after}", table(&lists(root)?));
-    Ok((old, new))
+/// The pages as they are, and as they should be.
+fn pages(root: &Path) -> Result<Vec<(&'static str, String, String)>> {
+    let mut lists = lists(root)?;
+    let mut written = Vec::new();
+    for (page, of) in PAGES.iter().rev() {
+        let here = match of {
+            Some(name) => lists.remove_entry(*name).into_iter().collect(),
+            None => std::mem::take(&mut lists),
+        };
+        let path = root.join(page);
+        let old = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let parts = old
+            .split_once(BEGIN)
+            .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+        let Some((before, after)) = parts else {
+            return Err(Failure::Message(format!("{page} lacks {BEGIN} or {END}")));
+        };
+        let new = format!("{before}{BEGIN}\n{}{END}{after}", table(&here));
+        written.push((*page, old, new));
+    }
+    Ok(written)
 }
 
 /// The lists, by crate.

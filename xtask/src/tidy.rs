@@ -4,6 +4,7 @@
 //! `cargo test` finds a file without docs. The rules and their reasons are in CONTRIBUTING.md.
 
 mod exceptions;
+mod features;
 mod floors;
 mod source;
 
@@ -32,6 +33,7 @@ pub(crate) fn run(write: bool) -> Result<()> {
 fn check(root: &Path) -> Result<Vec<String>> {
     let mut offences = floors::check(root)?;
     offences.extend(exceptions::check(root)?);
+    offences.extend(features::check()?);
     for path in files(root)? {
         let name = path
             .strip_prefix(root)

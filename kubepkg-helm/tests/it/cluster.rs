@@ -6,6 +6,7 @@ mod choices;
 mod complaints;
 mod crash;
 mod drift;
+mod examples;
 mod hooks;
 mod interop;
 mod lifecycle;

@@ -1,0 +1,44 @@
+//! Renders a chart: `render CHART NAME [KEY=VALUE...]`, like `helm template NAME CHART --set KEY=VALUE`.
+//!
+//! What a Go program does with Helm's `engine.Render`, and all that `action.Install` does around it for a dry run.
+//! Needs no feature of this crate, no cluster and no network.
+#![allow(clippy::print_stdout, reason = "the result of an example")]
+
+use kubepkg_helm::{
+    Capabilities, Chart, ChartLimits, ReleaseFacts, RenderOptions, ValueSources, render,
+};
+use std::error::Error;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(path), Some(name)) = (arguments.next().map(PathBuf::from), arguments.next()) else {
+        return Err("render CHART NAME [KEY=VALUE...]".into());
+    };
+    let limits = ChartLimits::default();
+    let chart = if path.is_dir() {
+        Chart::load_dir(&path, &limits)?
+    } else {
+        Chart::load_file(&path, &limits)?
+    };
+    let sources = ValueSources {
+        set: arguments.collect(),
+        ..ValueSources::default()
+    };
+    let values = sources.merge(&mut |file| std::fs::read(file).map_err(|e| e.to_string()))?;
+
+    let release = ReleaseFacts::install(&name, "default");
+    let options = RenderOptions::default();
+    let rendered = render(
+        &chart,
+        &values,
+        &release,
+        &Capabilities::default(),
+        &options,
+    )?;
+    for object in &rendered.objects {
+        println!("{}/{} from {}", object.kind, object.name, object.place);
+    }
+    print!("{}", rendered.manifest);
+    Ok(())
+}

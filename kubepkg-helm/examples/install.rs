@@ -3,7 +3,6 @@
 //!
 //! What a Go program does with Helm's `action.Install`, and what it can't: every step, and everything that is awaited
 //! with its reason, comes as data while it happens.
-#![allow(clippy::print_stdout, reason = "the result of an example")]
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kubepkg_helm::{
@@ -11,11 +10,19 @@ use kubepkg_helm::{
     Values, Wait,
 };
 use std::error::Error;
+use std::io::Write;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [kubeconfig, namespace, name, chart] = arguments.as_slice() else {
+    run(&arguments, &mut std::io::stdout()).await
+}
+
+pub(crate) async fn run(
+    arguments: &[String],
+    out: &mut (impl Write + Send),
+) -> Result<(), Box<dyn Error>> {
+    let [kubeconfig, namespace, name, chart] = arguments else {
         return Err("install KUBECONFIG NAMESPACE NAME CHART".into());
     };
     let (file, options) = (
@@ -43,11 +50,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .run_with(|advance| match advance {
             Advance::Stepped(step) => {
                 done += 1;
-                println!("{done}/{steps} {step:?}");
+                let _ = writeln!(out, "{done}/{steps} {step:?}");
             }
             Advance::Waiting { not_ready, .. } => {
                 for object in not_ready {
-                    println!(
+                    let _ = writeln!(
+                        out,
                         "waiting for {}/{}: {}",
                         object.kind, object.name, object.message
                     );
@@ -59,7 +67,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Some(failure) = outcome.failure {
         return Err(failure.message.into());
     }
-    println!("{name} is installed, revision {}", outcome.release.revision);
-    print!("{}", outcome.release.info.notes);
+    writeln!(
+        out,
+        "{name} is installed, revision {}",
+        outcome.release.revision
+    )?;
+    write!(out, "{}", outcome.release.info.notes)?;
     Ok(())
 }

@@ -3,15 +3,23 @@
 //!
 //! What a Go program does with Helm's `action.List`, `action.History` and `action.Get`. Releases are told by the labels
 //! of their records; a payload is read only when it is asked for.
-#![allow(clippy::print_stdout, reason = "the result of an example")]
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kubepkg_helm::{Helm, HelmOptions};
 use std::error::Error;
+use std::io::Write;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    run(&arguments, &mut std::io::stdout()).await
+}
+
+pub(crate) async fn run(
+    arguments: &[String],
+    out: &mut (impl Write + Send),
+) -> Result<(), Box<dyn Error>> {
+    let mut arguments = arguments.iter().cloned();
     let Some(kubeconfig) = arguments.next() else {
         return Err("list KUBECONFIG [NAMESPACE [NAME]]".into());
     };
@@ -26,23 +34,33 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let namespace = arguments.next().unwrap_or_default();
     let Some(name) = arguments.next() else {
         for head in helm.list(&namespace).await? {
-            println!(
+            writeln!(
+                out,
                 "{}/{} revision {} {}",
                 head.namespace, head.name, head.revision, head.status
-            );
+            )?;
         }
         return Ok(());
     };
     for head in helm.history(&namespace, &name).await? {
-        println!("revision {} {}", head.revision, head.status);
+        writeln!(out, "revision {} {}", head.revision, head.status)?;
     }
     let release = helm.status(&namespace, &name).await?;
-    println!("chart {} {}", release.chart_name(), release.chart_version());
-    println!("description {}", release.info.description);
-    println!("values {}", release.config);
+    writeln!(
+        out,
+        "chart {} {}",
+        release.chart_name(),
+        release.chart_version()
+    )?;
+    writeln!(out, "description {}", release.info.description)?;
+    writeln!(out, "values {}", release.config)?;
     for hook in &release.hooks {
-        println!("hook {}/{} {:?}", hook.kind, hook.name, hook.last_run.phase);
+        writeln!(
+            out,
+            "hook {}/{} {:?}",
+            hook.kind, hook.name, hook.last_run.phase
+        )?;
     }
-    print!("{}", release.manifest);
+    write!(out, "{}", release.manifest)?;
     Ok(())
 }

@@ -2,16 +2,24 @@
 //!
 //! What a Go program does with Helm's `engine.Render`, and all that `action.Install` does around it for a dry run.
 //! Needs no feature of this crate, no cluster and no network.
-#![allow(clippy::print_stdout, reason = "the result of an example")]
 
 use kubepkg_helm::{
     Capabilities, Chart, ChartLimits, ReleaseFacts, RenderOptions, ValueSources, render,
 };
 use std::error::Error;
+use std::io::Write;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    run(&arguments, &mut std::io::stdout())
+}
+
+pub(crate) fn run(
+    arguments: &[String],
+    out: &mut (impl Write + Send),
+) -> Result<(), Box<dyn Error>> {
+    let mut arguments = arguments.iter().cloned();
     let (Some(path), Some(name)) = (arguments.next().map(PathBuf::from), arguments.next()) else {
         return Err("render CHART NAME [KEY=VALUE...]".into());
     };
@@ -37,8 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         &options,
     )?;
     for object in &rendered.objects {
-        println!("{}/{} from {}", object.kind, object.name, object.place);
+        writeln!(out, "{}/{} from {}", object.kind, object.name, object.place)?;
     }
-    print!("{}", rendered.manifest);
+    write!(out, "{}", rendered.manifest)?;
     Ok(())
 }

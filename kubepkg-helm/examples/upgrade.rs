@@ -3,7 +3,6 @@
 //!
 //! The differences are those of the live objects, as the API server would store them: with its defaults, its admission
 //! and the conflicts between field managers. Without `--yes` nothing is written.
-#![allow(clippy::print_stdout, reason = "the result of an example")]
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kubepkg_helm::{
@@ -13,11 +12,19 @@ use kubepkg_helm::{
 use serde_json::Value;
 use similar::TextDiff;
 use std::error::Error;
+use std::io::Write;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [kubeconfig, namespace, name, chart, rest @ ..] = arguments.as_slice() else {
+    run(&arguments, &mut std::io::stdout()).await
+}
+
+pub(crate) async fn run(
+    arguments: &[String],
+    out: &mut (impl Write + Send),
+) -> Result<(), Box<dyn Error>> {
+    let [kubeconfig, namespace, name, chart, rest @ ..] = arguments else {
         return Err("upgrade KUBECONFIG NAMESPACE NAME CHART [--yes]".into());
     };
     let (file, options) = (
@@ -39,12 +46,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut operation = helm.begin_upgrade(request).await?;
     for change in operation.preview().await? {
-        println!("{:?} {}/{}", change.what, change.kind, change.name);
+        writeln!(out, "{:?} {}/{}", change.what, change.kind, change.name)?;
         if let Some(problem) = &change.problem {
-            println!("{problem}");
+            writeln!(out, "{problem}")?;
         }
         if change.kind != "Secret" {
-            print!("{}", difference(&change)?);
+            write!(out, "{}", difference(&change)?)?;
         }
     }
     if rest != ["--yes"] {
@@ -55,7 +62,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err(failure.message.into());
     }
     let (revision, unchanged) = (outcome.release.revision, outcome.unchanged);
-    println!("{name} is upgraded, revision {revision}; {unchanged} objects were as they should be");
+    writeln!(
+        out,
+        "{name} is upgraded, revision {revision}; {unchanged} objects were as they should be"
+    )?;
     Ok(())
 }
 

@@ -142,7 +142,13 @@ impl Located {
             name: object.name.clone(),
             place: object.place.clone(),
         });
-        objects.collect()
+        let hooks = rendered.hooks.iter().zip(&rendered.hook_places);
+        let hooks = hooks.map(|(hook, place)| Self {
+            kind: hook.kind.clone(),
+            name: hook.name.clone(),
+            place: place.clone(),
+        });
+        objects.chain(hooks).collect()
     }
 }
 

@@ -263,25 +263,3 @@ async fn a_wrong_password_is_refused_before_it_is_kept() {
     assert!(text.contains("the credentials were refused"), "{text}");
     assert!(!text.contains("wr0ng"), "{text}");
 }
-
-#[tokio::test]
-async fn the_example_packs_and_pushes_what_helm_pulls() {
-    let (helm, registry) = (Helm::new(), DockerRegistry::start().unwrap());
-    helm.chart("web", WEB);
-    let tests = std::env::current_exe().unwrap();
-    let programs = tests.parent().unwrap().parent().unwrap().join("examples");
-    let (folder, to) = (helm.path("web"), format!("{}/shop", registry.url()));
-    let output = std::process::Command::new(programs.join("package_and_push"))
-        .args([folder.to_str().unwrap(), &to])
-        .env("HOME", helm.path("home"))
-        .output()
-        .expect("run `cargo build -p kubepkg-charts --examples` first");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let start = format!("{}/shop/web:1.2.0_b.1@sha256:", registry.address());
-    assert!(printed.starts_with(&start), "{printed}");
-    let web = format!("{to}/web");
-    helm.run(&["pull", &web, "--version", "1.2.0+b.1", "--plain-http"]);
-    assert!(helm.path("web-1.2.0+b.1.tgz").is_file());
-}

@@ -82,7 +82,11 @@ fn hook_objects(hooks: &[Hook], plan: &[Step]) -> Result<Vec<Vec<ManifestObject>
         .enumerate()
         .map(|(index, hook)| {
             if plan.contains(&Step::RunHook(index)) {
-                manifest_objects(&hook.manifest, &hook.path)
+                let mut objects = manifest_objects(&hook.manifest, &hook.path)?;
+                for object in &mut objects {
+                    object.place.template.clone_from(&hook.path);
+                }
+                Ok(objects)
             } else {
                 Ok(Vec::new())
             }

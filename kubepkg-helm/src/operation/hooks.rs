@@ -4,6 +4,7 @@
 //! Source of the rules: Helm 4.3.1 `pkg/action/hooks.go`.
 
 use super::error::{Failure, ObjectStatus, StepError};
+use super::objects::located;
 use super::wait::Look;
 use super::{Done, Operation};
 use crate::apply::{Target, Writer};
@@ -154,9 +155,10 @@ impl Operation {
                     return Err(StepError::Failed(Failure::new(
                         super::error::reason_of(&error),
                         format!(
-                            "warning: Hook {} {} failed: {error}",
+                            "warning: Hook {} {} failed: {}",
                             self.event_of(hook),
-                            path.unwrap_or_default()
+                            path.unwrap_or_default(),
+                            located(&error, Some(object))
                         ),
                     )));
                 }

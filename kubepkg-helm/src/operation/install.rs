@@ -110,6 +110,9 @@ impl Helm {
             },
         )?;
         locate(&mut operation.objects, &places);
+        for objects in &mut operation.hook_objects {
+            locate(objects, &places);
+        }
         operation.preflight(options.preflight).await?;
         Ok(operation)
     }

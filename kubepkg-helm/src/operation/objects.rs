@@ -23,7 +23,7 @@ pub(super) enum Deleted {
 
 /// What the server says against an object, and the template to look at. That an object belongs to somebody else is not
 /// the template's fault.
-fn located(error: &ApplyError, object: Option<&ManifestObject>) -> String {
+pub(super) fn located(error: &ApplyError, object: Option<&ManifestObject>) -> String {
     let place = object.map(|object| &object.place);
     let place = place.filter(|place| !place.template.is_empty());
     match place.filter(|_| reason_of(error) != FailureReason::Foreign) {

@@ -134,6 +134,9 @@ impl Helm {
             },
         )?;
         locate(&mut operation.objects, &places);
+        for objects in &mut operation.hook_objects {
+            locate(objects, &places);
+        }
         operation.preflight(options.preflight).await?;
         operation.compare(options.unchanged).await?;
         Ok(operation)

@@ -1,24 +1,33 @@
-//! The examples do what they say, as programs, on a real API server.
+//! The examples do what they say on a real API server.
 
 use super::charts::config_map;
 use super::interop::{ChartFolder, helm};
 use super::plane;
-use std::path::PathBuf;
-use std::process::Command;
 
-/// Runs an example that was built with these tests, and gives what it prints.
-fn example(name: &str, arguments: &[&str]) -> String {
-    let tests = std::env::current_exe().unwrap();
-    let programs: PathBuf = tests.parent().unwrap().parent().unwrap().join("examples");
-    let output = Command::new(programs.join(name))
-        .args(arguments)
-        .output()
-        .unwrap_or_else(|error| {
-            panic!("{name}: {error}; run `cargo build -p kubepkg-helm --examples` first")
-        });
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
+#[expect(dead_code, reason = "`main` is for people")]
+#[path = "../../../examples/install.rs"]
+mod install;
+#[expect(dead_code, reason = "`main` is for people")]
+#[path = "../../../examples/list.rs"]
+mod list;
+#[expect(dead_code, reason = "`main` is for people")]
+#[path = "../../../examples/render.rs"]
+mod render;
+#[expect(dead_code, reason = "`main` is for people")]
+#[path = "../../../examples/upgrade.rs"]
+mod upgrade;
+
+fn owned(arguments: &[&str]) -> Vec<String> {
+    arguments.iter().map(ToString::to_string).collect()
+}
+
+/// What an example prints.
+macro_rules! example {
+    ($name:ident, $arguments:expr $(, $wait:tt)?) => {{
+        let mut printed = Vec::new();
+        $name::run(&owned($arguments), &mut printed)$(.$wait)?.unwrap();
+        String::from_utf8(printed).unwrap()
+    }};
 }
 
 #[tokio::test]
@@ -30,7 +39,7 @@ async fn examples_render_install_upgrade_and_list() {
     let to = [kubeconfig, &namespace, "demo", chart.path()];
 
     // The manifest is that of the helm program.
-    let rendered = example("render", &[chart.path(), "demo"]);
+    let rendered = example!(render, &[chart.path(), "demo"]);
     let (origins, manifest) = rendered.split_once("---\n").unwrap();
     assert_eq!(
         origins,
@@ -39,7 +48,7 @@ async fn examples_render_install_upgrade_and_list() {
     let helms = helm("helm", &["template", "demo", chart.path()]).await;
     assert_eq!(format!("---\n{manifest}").trim_end(), helms.trim_end());
 
-    let installed = example("install", &to);
+    let installed = example!(install, &to, await);
     assert!(installed.contains(" Apply(0, 2)\n"), "{installed}");
     assert!(
         installed.contains("demo is installed, revision 1\n"),
@@ -48,7 +57,7 @@ async fn examples_render_install_upgrade_and_list() {
 
     // Without consent an upgrade only tells what it would do.
     chart.write("1.1.0", &[config_map("a", "2"), config_map("c", "1")]);
-    let preview = example("upgrade", &to);
+    let preview = example!(upgrade, &to, await);
     for line in [
         "Change ConfigMap/a\n",
         "-    \"k\": \"1\"\n",
@@ -60,15 +69,19 @@ async fn examples_render_install_upgrade_and_list() {
     }
     let of_namespace = [kubeconfig, &namespace];
     let listed = format!("{namespace}/demo revision 1 deployed\n");
-    assert_eq!(example("list", &of_namespace), listed);
+    assert_eq!(example!(list, &of_namespace, await), listed);
 
-    let upgraded = example("upgrade", &[&to[..], &["--yes"]].concat());
+    let upgraded = example!(upgrade, &[&to[..], &["--yes"]].concat(), await);
     assert!(
         upgraded.contains("demo is upgraded, revision 2; 0 objects"),
         "{upgraded}"
     );
-    let shown = example("list", &[kubeconfig, &namespace, "demo"]);
-    let heads = "revision 1 superseded\nrevision 2 deployed\nchart demo 1.1.0\n\
-                 description Upgrade complete\nvalues {}\n";
-    assert!(shown.starts_with(heads), "{shown}");
+    let shown = example!(list, &[kubeconfig, &namespace, "demo"], await);
+    let values = ["get", "values", "demo", "-n", &namespace, "-o", "json"];
+    let values = helm("helm", &values).await;
+    let heads = format!(
+        "revision 1 superseded\nrevision 2 deployed\nchart demo 1.1.0\n\
+         description Upgrade complete\nvalues {values}---\n"
+    );
+    assert!(shown.starts_with(&heads), "{shown}");
 }

@@ -3,8 +3,8 @@ use super::{config_map_path, helm_of, live, plane};
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{Api, DeleteParams};
 use kubepkg_helm::{
-    Advance, FailureReason, HookEvent, HookPhase, ReleaseOptions, ReleaseStatus, Step,
-    UninstallRequest,
+    Advance, Chart, ChartLimits, FailureReason, HookEvent, HookPhase, InstallRequest,
+    ReleaseOptions, ReleaseStatus, Step, UninstallRequest,
 };
 use kubepkg_sandbox::eventually;
 use std::time::Duration;
@@ -222,4 +222,32 @@ async fn a_hook_that_was_deleted_before_its_end_has_not_succeeded() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     operation.cancel("enough").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_server_refuses_of_a_hook_is_named_with_its_line() {
+    let namespace = plane().await.namespace("hookline").await.unwrap();
+    let helm = helm_of("kubepkg").await;
+    let hook = "{{/* a comment */}}\n---\napiVersion: v1\nkind: ConfigMap\n\
+                metadata: {name: h, annotations: {helm.sh/hook: pre-install}}\nspec: {nope: 1}\n";
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.0.0\n"),
+        ("templates/h.yaml", hook),
+    ];
+    let chart = Chart::from_files(files, &ChartLimits::default()).unwrap();
+    let request = InstallRequest {
+        chart: chart.into(),
+        ..install(&namespace, ReleaseOptions::default())
+    };
+    let message = helm
+        .install(request)
+        .await
+        .unwrap()
+        .failure
+        .unwrap()
+        .message;
+    let start = "failed pre-install: warning: Hook pre-install demo/templates/h.yaml failed: ";
+    assert!(message.starts_with(start), "{message}");
+    let end = ".spec: field not declared in schema (template demo/templates/h.yaml:3)";
+    assert!(message.ends_with(end), "{message}");
 }

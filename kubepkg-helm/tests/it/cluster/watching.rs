@@ -269,12 +269,16 @@ async fn a_custom_resource_without_status_does_not_hold_a_release() {
             "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
                 "schema": {"openAPIV3Schema": {"type": "object",
                     "x-kubernetes-preserve-unknown-fields": true}}}]}});
+    // What is known of the cluster's kinds is older than the kind, and old enough to be asked for anew.
+    let helm = helm_of("kubepkg").await;
+    let known = helm.cluster().discovery().await.unwrap();
+    assert!(known.resource("example.test/v1", &kind).is_none());
+    tokio::time::sleep(Duration::from_millis(500)).await;
     create(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
         &crd,
     )
     .await;
-    let helm = helm_of("kubepkg").await;
     let object = json!({"apiVersion": "example.test/v1", "kind": kind,
         "metadata": {"name": "one"}, "spec": {"a": 1}});
     let served = format!("/apis/example.test/v1/namespaces/{namespace}/{plural}");

@@ -129,15 +129,8 @@ pub(crate) fn measure(me: &Path, words: &[String], home: &Path) -> Result<Usage,
 
 /// Runs a command to its end and says what it used.
 pub(crate) fn run(words: &[String]) -> Result<Usage, Failure> {
-    let (program, arguments) = words
-        .split_first()
-        .ok_or_else(|| failed(words, "no program".to_owned()))?;
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let mut command = start(words)?;
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     let begin = Instant::now();
     let status = command
         .status()
@@ -148,37 +141,42 @@ pub(crate) fn run(words: &[String]) -> Result<Usage, Failure> {
     }
     let used =
         getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| failed(words, error.to_string()))?;
-    let cpu = used.user_time() + used.system_time();
     let kibibytes = u64::try_from(used.max_rss()).unwrap_or_default();
     Ok(Usage {
         wall,
-        cpu: Duration::from_micros(u64::try_from(cpu.num_microseconds()).unwrap_or_default()),
+        cpu: cpu_of(used),
         memory: kibibytes * 1024,
     })
 }
 
 /// The processor time of this process so far.
 pub(crate) fn own_cpu() -> Duration {
-    let used = getrusage(UsageWho::RUSAGE_SELF);
-    let cpu = used.map_or(0, |used| {
-        (used.user_time() + used.system_time()).num_microseconds()
-    });
-    Duration::from_micros(u64::try_from(cpu).unwrap_or_default())
+    getrusage(UsageWho::RUSAGE_SELF).map_or(Duration::ZERO, cpu_of)
+}
+
+fn cpu_of(used: nix::sys::resource::Usage) -> Duration {
+    let cpu = used.user_time() + used.system_time();
+    Duration::from_micros(u64::try_from(cpu.num_microseconds()).unwrap_or_default())
 }
 
 /// A command with nothing of the machine in its environment.
 pub(crate) fn command(words: &[String], home: &Path) -> Result<Command, Failure> {
+    let mut command = start(words)?;
+    command
+        .env_clear()
+        .env("HOME", home)
+        .env("TMPDIR", home)
+        .env("KUBECONFIG", "/dev/null");
+    Ok(command)
+}
+
+/// A command that reads nothing.
+fn start(words: &[String]) -> Result<Command, Failure> {
     let (program, arguments) = words
         .split_first()
         .ok_or_else(|| failed(words, "no program".to_owned()))?;
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .env("HOME", home)
-        .env("TMPDIR", home)
-        .env("KUBECONFIG", "/dev/null")
-        .stdin(Stdio::null());
+    command.args(arguments).stdin(Stdio::null());
     Ok(command)
 }
 

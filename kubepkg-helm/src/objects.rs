@@ -4,6 +4,7 @@
 
 use crate::render::{Rendered, TemplatePlace};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Why a manifest can't be turned into objects.
 #[derive(Debug, thiserror::Error)]
@@ -112,18 +113,26 @@ fn source_of(document: &str) -> Option<&str> {
 }
 
 /// Tells objects on which lines of their templates they begin, as a rendering knows it.
-pub(crate) fn locate(objects: &mut [ManifestObject], rendered: &[Located]) {
+pub(crate) fn locate<'o>(
+    objects: impl IntoIterator<Item = &'o mut ManifestObject>,
+    rendered: &[Located],
+) {
+    let (mut known, mut lists) = (HashMap::new(), HashMap::new());
+    for Located { kind, name, place } in rendered {
+        let template = place.template.as_str();
+        known
+            .entry((template, kind.as_str(), name.as_str()))
+            .or_insert(place);
+        if kind.ends_with("List") {
+            lists.entry(template).or_insert(place);
+        }
+    }
     for object in objects {
-        let of_template = || {
-            rendered
-                .iter()
-                .filter(|one| one.place.template == object.place.template)
-        };
-        let same = of_template().find(|one| one.kind == object.kind && one.name == object.name);
+        let template = object.place.template.as_str();
+        let same = known.get(&(template, object.kind.as_str(), object.name.as_str()));
         // The items of a list begin where the list does.
-        let found = same.or_else(|| of_template().find(|one| one.kind.ends_with("List")));
-        if let Some(found) = found {
-            object.place.clone_from(&found.place);
+        if let Some(found) = same.or_else(|| lists.get(template)) {
+            object.place = TemplatePlace::clone(found);
         }
     }
 }

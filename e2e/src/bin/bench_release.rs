@@ -198,22 +198,15 @@ async fn programs(
     count: usize,
     at_a_time: usize,
 ) -> Result<(), Failure> {
-    let mut running = tokio::task::JoinSet::new();
-    for index in 0..count {
-        if running.len() >= at_a_time {
-            running.join_next().await.transpose()?.transpose()?;
-        }
+    in_turns(count, at_a_time, |index| {
         let mut command = plane.command("helm", Contender::Program.user())?;
         command
             .args(["install", &format!("program-{index}")])
             .arg(chart)
             .args(["-n", namespace]);
-        running.spawn(succeed(command));
-    }
-    while let Some(done) = running.join_next().await {
-        done??;
-    }
-    Ok(())
+        Ok(succeed(command))
+    })
+    .await
 }
 
 async fn ours(
@@ -225,13 +218,9 @@ async fn ours(
 ) -> Result<(), Failure> {
     let client = plane.client_as(Contender::Ours.user())?;
     let helm = Helm::new(client, HelmOptions::default());
-    let mut running = tokio::task::JoinSet::new();
-    for index in 0..count {
-        if running.len() >= at_a_time {
-            running.join_next().await.transpose()?.transpose()?;
-        }
+    in_turns(count, at_a_time, |index| {
         let (helm, namespace, chart) = (helm.clone(), namespace.to_owned(), chart.to_owned());
-        running.spawn(async move {
+        Ok(async move {
             // Loaded for each, as Helm does.
             let chart = Arc::new(Chart::load_dir(&chart, &ChartLimits::default())?);
             let request = InstallRequest {
@@ -242,10 +231,29 @@ async fn ours(
                 options: ReleaseOptions::default(),
             };
             match helm.install(request).await?.failure {
-                None => Ok::<(), Failure>(()),
+                None => Ok(()),
                 Some(failure) => Err(failure.into()),
             }
-        });
+        })
+    })
+    .await
+}
+
+/// Begins one task after another, so many at a time, and waits for all.
+async fn in_turns<F>(
+    count: usize,
+    at_a_time: usize,
+    mut task: impl FnMut(usize) -> Result<F, Failure>,
+) -> Result<(), Failure>
+where
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    let mut running = tokio::task::JoinSet::new();
+    for index in 0..count {
+        if running.len() >= at_a_time {
+            running.join_next().await.transpose()?.transpose()?;
+        }
+        running.spawn(task(index)?);
     }
     while let Some(done) = running.join_next().await {
         done??;

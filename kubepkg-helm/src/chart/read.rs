@@ -155,9 +155,10 @@ impl Metadata {
     /// # Errors
     /// The text that Go's decoder gives when the file is no YAML or a field has the wrong type.
     pub fn from_yaml(text: &[u8]) -> Result<Self, ChartError> {
-        let mut metadata = Self::default();
-        metadata.read_over("Chart.yaml", text)?;
-        Ok(metadata)
+        Self::decode(text).map_err(|message| ChartError::File {
+            file: "Chart.yaml",
+            message,
+        })
     }
 
     /// Reads the text of `Chart.yaml` as [`Metadata::from_yaml`]; the error is the decoder's alone.
@@ -191,9 +192,7 @@ impl Metadata {
         self.lists_dependencies = lists_dependencies;
         Ok(())
     }
-}
 
-impl Metadata {
     /// `Chart.yaml` as Helm writes it: keys in order, comments and unknown keys gone.
     ///
     /// # Errors

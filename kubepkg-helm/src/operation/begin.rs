@@ -130,6 +130,23 @@ pub(super) struct Parts {
     pub(super) warnings: Vec<String>,
 }
 
+impl Parts {
+    /// Those of an operation that renders no chart: on a release as it is recorded, or is to be.
+    pub(super) fn recorded(release: Release, progress: Progress) -> Self {
+        Self {
+            release,
+            head: None,
+            progress,
+            crds: Vec::new(),
+            crd_policy: CrdPolicy::Skip,
+            namespace: None,
+            prune_history: Vec::new(),
+            previous: BTreeMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 impl Operation {
     pub(super) fn assemble(helm: &Helm, parts: Parts) -> Result<Self, OperationError> {
         let kind = parts.progress.operation;
@@ -316,15 +333,8 @@ impl Operation {
         let mut operation = Self::assemble(
             helm,
             Parts {
-                release,
                 head: Some(head),
-                progress,
-                crds: Vec::new(),
-                crd_policy: CrdPolicy::Skip,
-                namespace: None,
-                prune_history: Vec::new(),
-                previous: BTreeMap::new(),
-                warnings: Vec::new(),
+                ..Parts::recorded(release, progress)
             },
         )?;
         let after_record = operation

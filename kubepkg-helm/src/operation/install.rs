@@ -5,13 +5,12 @@ use super::begin::{Parts, check_name, manifest_objects, method_of, of_rendered, 
 use super::request::{CrdPolicy, InstallRequest};
 use super::{Operation, OperationError};
 use crate::helm::Helm;
-use crate::objects::{Located, ManifestObject, locate};
+use crate::objects::{Located, ManifestObject};
 use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{Info, Release, ReleaseStatus, check_labels};
 use crate::storage::RecordHead;
 use crate::{CrdFile, Rendered};
-use std::collections::BTreeMap;
 
 impl Helm {
     /// Begins an install of what was rendered already; writes nothing yet. `request.values` do not matter.
@@ -98,21 +97,14 @@ impl Helm {
         let mut operation = Operation::assemble(
             self,
             Parts {
-                release,
-                head: None,
-                progress,
                 crds,
                 crd_policy: policy,
                 namespace: options.create_namespace,
-                prune_history: Vec::new(),
-                previous: BTreeMap::new(),
                 warnings,
+                ..Parts::recorded(release, progress)
             },
         )?;
-        locate(&mut operation.objects, &places);
-        for objects in &mut operation.hook_objects {
-            locate(objects, &places);
-        }
+        operation.locate(&places);
         operation.preflight(options.preflight).await?;
         Ok(operation)
     }

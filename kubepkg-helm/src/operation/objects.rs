@@ -7,7 +7,7 @@ use crate::apply::{ApplyError, Existing, Target};
 use crate::cluster::{Answer, ResourceKind, kinds_of_crd};
 use crate::guard;
 use crate::helm::Helm;
-use crate::objects::{ManifestObject, ObjectKey, objects_of};
+use crate::objects::{Located, ManifestObject, ObjectKey, locate, objects_of};
 use crate::plan::OperationKind;
 use crate::readiness::{Readiness, Status, assess};
 use crate::release::ApplyMethod;
@@ -33,6 +33,12 @@ pub(super) fn located(error: &ApplyError, object: Option<&ManifestObject>) -> St
 }
 
 impl Operation {
+    /// Tells the objects of the release and of its hooks where in their templates they begin.
+    pub(super) fn locate(&mut self, rendered: &[Located]) {
+        let hooks = self.hook_objects.iter_mut().flatten();
+        locate(self.objects.iter_mut().chain(hooks), rendered);
+    }
+
     pub(super) async fn apply_crds(&mut self) -> Result<Done, StepError> {
         let replace = self.crd_policy == CrdPolicy::CreateReplace;
         let helm = self.helm.clone();

@@ -4,7 +4,7 @@
 //! resumed or given up.
 
 use super::begin::{Parts, beyond, check_name, method_of, pending, replaces, settings_of};
-use super::request::{CrdPolicy, RollbackRequest};
+use super::request::RollbackRequest;
 use super::{Operation, OperationError};
 use crate::helm::Helm;
 use crate::plan::OperationKind;
@@ -101,15 +101,9 @@ impl Helm {
         let mut operation = Operation::assemble(
             self,
             Parts {
-                release,
-                head: None,
-                progress,
-                crds: Vec::new(),
-                crd_policy: CrdPolicy::Skip,
-                namespace: None,
                 prune_history,
                 previous,
-                warnings: Vec::new(),
+                ..Parts::recorded(release, progress)
             },
         )?;
         operation.preflight(options.preflight).await?;

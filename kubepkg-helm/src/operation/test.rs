@@ -3,13 +3,12 @@
 //! Source of the rules: Helm 4.3.1 `pkg/action/release_testing.go`.
 
 use super::begin::{Parts, check_name, pending};
-use super::request::{CrdPolicy, TestRequest};
+use super::request::TestRequest;
 use super::{Operation, OperationError, Outcome};
 use crate::helm::Helm;
 use crate::plan::OperationKind;
 use crate::progress::{Progress, Settings};
 use crate::storage::StoredRelease;
-use std::collections::BTreeMap;
 
 impl Helm {
     /// Begins to test a release; writes nothing yet.
@@ -37,15 +36,8 @@ impl Helm {
         Operation::assemble(
             self,
             Parts {
-                release,
                 head: Some(head),
-                progress,
-                crds: Vec::new(),
-                crd_policy: CrdPolicy::Skip,
-                namespace: None,
-                prune_history: Vec::new(),
-                previous: BTreeMap::new(),
-                warnings: Vec::new(),
+                ..Parts::recorded(release, progress)
             },
         )
     }

@@ -2,14 +2,13 @@
 //! Source of the rules: Helm 4.3.1 `pkg/action/uninstall.go`.
 
 use super::begin::{Parts, check_name};
-use super::request::{CrdPolicy, UninstallRequest};
+use super::request::UninstallRequest;
 use super::{Operation, OperationError};
 use crate::helm::Helm;
 use crate::plan::OperationKind;
 use crate::progress::{Progress, Settings, Wait};
 use crate::release::{ReleaseStatus, ReleaseTime};
 use crate::storage::StoredRelease;
-use std::collections::BTreeMap;
 
 impl Helm {
     /// Begins a removal; writes nothing yet. A pending operation of another process is taken over.
@@ -65,15 +64,9 @@ impl Helm {
         Operation::assemble(
             self,
             Parts {
-                release,
                 head: Some(head),
-                progress,
-                crds: Vec::new(),
-                crd_policy: CrdPolicy::Skip,
-                namespace: None,
                 prune_history,
-                previous: BTreeMap::new(),
-                warnings: Vec::new(),
+                ..Parts::recorded(release, progress)
             },
         )
     }

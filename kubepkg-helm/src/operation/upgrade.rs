@@ -9,7 +9,7 @@ use super::install::crd_objects;
 use super::request::{CrdPolicy, ReuseValues, UpgradeRequest};
 use super::{Operation, OperationError};
 use crate::helm::Helm;
-use crate::objects::{Located, ManifestObject, locate, objects_of};
+use crate::objects::{Located, ManifestObject, objects_of};
 use crate::plan::OperationKind;
 use crate::progress::Progress;
 use crate::release::{ApplyMethod, Info, Release, ReleaseStatus, check_labels};
@@ -122,21 +122,15 @@ impl Helm {
         let mut operation = Operation::assemble(
             self,
             Parts {
-                release,
-                head: None,
-                progress,
                 crds,
                 crd_policy: policy,
-                namespace: None,
                 prune_history,
                 previous,
                 warnings,
+                ..Parts::recorded(release, progress)
             },
         )?;
-        locate(&mut operation.objects, &places);
-        for objects in &mut operation.hook_objects {
-            locate(objects, &places);
-        }
+        operation.locate(&places);
         operation.preflight(options.preflight).await?;
         operation.compare(options.unchanged).await?;
         Ok(operation)

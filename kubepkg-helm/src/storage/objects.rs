@@ -75,7 +75,7 @@ macro_rules! store {
                 progress: Option<&str>,
                 now: Timestamp,
             ) -> Result<RecordHead, StorageError> {
-                self.0.create(release, progress, now).await
+                self.0.put(release, progress, None, now).await
             }
 
             async fn update(
@@ -85,7 +85,7 @@ macro_rules! store {
                 resource_version: &str,
                 now: Timestamp,
             ) -> Result<RecordHead, StorageError> {
-                self.0.update(release, progress, resource_version, now).await
+                self.0.put(release, progress, Some(resource_version), now).await
             }
 
             async fn delete(
@@ -221,34 +221,12 @@ impl Objects {
         Ok(Some(StoredRelease { release, head }))
     }
 
-    async fn create(
+    /// Creates the record, or replaces the one that has this version.
+    async fn put(
         &self,
         release: &Release,
         progress: Option<&str>,
-        now: Timestamp,
-    ) -> Result<RecordHead, StorageError> {
-        let key = secret::key(&release.name, release.revision);
-        let stamp = now.as_second().to_string();
-        let body = self
-            .holder
-            .object_of(release, &stamp, None, annotations(progress).as_ref())?;
-        let query = [("fieldManager", self.field_manager.as_str())];
-        let call = Call::new(Verb::Post, self.path(&release.namespace, None))
-            .query(&query)
-            .metadata_only()
-            .body(&body);
-        match self.cluster.call(call).await {
-            Ok(answer) => written(&answer.body, &key),
-            Err(error) if error.reason() == "AlreadyExists" => Err(StorageError::Exists { key }),
-            Err(source) => Err(api(&release.namespace, source)),
-        }
-    }
-
-    async fn update(
-        &self,
-        release: &Release,
-        progress: Option<&str>,
-        resource_version: &str,
+        resource_version: Option<&str>,
         now: Timestamp,
     ) -> Result<RecordHead, StorageError> {
         let key = secret::key(&release.name, release.revision);
@@ -256,20 +234,27 @@ impl Objects {
         let body = self.holder.object_of(
             release,
             &stamp,
-            Some(resource_version),
+            resource_version,
             annotations(progress).as_ref(),
         )?;
+        let (verb, target) = match resource_version {
+            None => (Verb::Post, None),
+            Some(_) => (Verb::Put, Some(key.as_str())),
+        };
         let query = [("fieldManager", self.field_manager.as_str())];
-        let call = Call::new(Verb::Put, self.path(&release.namespace, Some(&key)))
+        let call = Call::new(verb, self.path(&release.namespace, target))
             .query(&query)
             .metadata_only()
             .body(&body);
-        match self.cluster.call(call).await {
-            Ok(answer) => written(&answer.body, &key),
-            Err(error) if error.is_conflict() || error.is_not_found() => {
+        match (self.cluster.call(call).await, resource_version) {
+            (Ok(answer), _) => written(&answer.body, &key),
+            (Err(error), None) if error.reason() == "AlreadyExists" => {
+                Err(StorageError::Exists { key })
+            }
+            (Err(error), Some(_)) if error.is_conflict() || error.is_not_found() => {
                 Err(StorageError::Changed { key })
             }
-            Err(source) => Err(api(&release.namespace, source)),
+            (Err(source), _) => Err(api(&release.namespace, source)),
         }
     }
 

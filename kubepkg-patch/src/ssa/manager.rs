@@ -133,10 +133,7 @@ impl FieldManager<'_> {
             object: Box::new(ObjectName::of(applied)),
             errors,
         })?;
-        let typed_live = typed(live, &kind, true).map_err(|errors| SsaError::TypedLive {
-            object: Box::new(ObjectName::of(live)),
-            errors,
-        })?;
+        let typed_live = typed_live(live, &kind)?;
         let writer = self.manager(manager, Operation::Apply);
         let api_version = self.kind.api_version();
         let updater = self.updater(&api_version);
@@ -206,10 +203,7 @@ impl FieldManager<'_> {
             object: Box::new(ObjectName::of(new)),
             errors,
         })?;
-        let typed_live = typed(live, &kind, true).map_err(|errors| SsaError::TypedLive {
-            object: Box::new(ObjectName::of(live)),
-            errors,
-        })?;
+        let typed_live = typed_live(live, &kind)?;
         let api_version = self.kind.api_version();
         // No entry has an empty version, so this one is told apart from all that are stored.
         let current = Manager {
@@ -312,6 +306,14 @@ fn typed<'v>(value: &'v Value, kind: &Type, duplicates: bool) -> Result<Typed<'v
     Ok(Typed {
         value: Cow::Borrowed(value),
         kind: kind.clone(),
+    })
+}
+
+/// The object as it is stored; lists in it may hold a key twice.
+fn typed_live<'v>(live: &'v Value, kind: &Type) -> Result<Typed<'v>, SsaError> {
+    typed(live, kind, true).map_err(|errors| SsaError::TypedLive {
+        object: Box::new(ObjectName::of(live)),
+        errors,
     })
 }
 

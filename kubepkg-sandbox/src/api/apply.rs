@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::convert;
 use super::decode;
-use super::encode::{self, Form};
+use super::encode::Form;
 use super::failure::{Cause, Failure};
 use super::kind::Kind;
 use super::managed;
@@ -13,7 +13,7 @@ use super::patch::Way;
 use super::prepare;
 use super::request::{Call, Place};
 use super::world::{Answer, World};
-use super::write::{Writer, place_in_namespace};
+use super::write::{Writer, check_name, place_in_namespace};
 
 /// Apply needs a manager and alone may force.
 pub(crate) fn check_options(way: Way, call: &Call) -> Result<(), Failure> {
@@ -44,18 +44,14 @@ impl World {
             return Err(Failure::bad_request("error decoding YAML: not an object"));
         }
         let name = object::name(&applied);
-        if !name.is_empty() && name != place.name {
-            return Err(Failure::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                place.name
-            )));
+        if !name.is_empty() {
+            check_name(place, name)?;
         }
         place_in_namespace(kind, &place.namespace, &applied)?;
         let old = self
             .store
             .get(&kind.stored_in, &place.namespace, &place.name)
             .cloned();
-        let now = writer.now;
         let force = call.query.flag("force");
         let mut merged = managed::applied(
             &self.registry,
@@ -78,9 +74,6 @@ impl World {
             None => return Err(Failure::not_found(kind, &place.name)),
             Some(old) => (200, self.commit_change(kind, &old, object, &mut writer)?),
         };
-        Ok(Answer {
-            warnings: writer.warnings,
-            ..Answer::bytes(status, encode::one(kind, &stored, form, now))
-        })
+        Ok(writer.answer(status, kind, &stored, form))
     }
 }

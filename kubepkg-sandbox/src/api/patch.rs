@@ -16,7 +16,7 @@ use super::managed;
 use super::object;
 use super::request::{Call, Place};
 use super::world::{Answer, World};
-use super::write::{Writer, place_in_namespace};
+use super::write::{Writer, check_name, place_in_namespace};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -77,20 +77,11 @@ impl World {
         let current = encode::with_type(kind, &old);
         let changed = changed(kind, way, &current, &call.body)?;
         let object = decode::patched(kind, changed, &mut writer)?;
-        if object::name(&object) != place.name {
-            return Err(Failure::bad_request(format!(
-                "the name of the object ({}) does not match the name on the URL ({})",
-                object::name(&object),
-                place.name
-            )));
-        }
+        check_name(place, object::name(&object))?;
         place_in_namespace(kind, &place.namespace, &object)?;
         let object = convert::stored(kind, object);
         let stored = self.commit_change(kind, &old, object, &mut writer)?;
-        Ok(Answer {
-            warnings: writer.warnings,
-            ..Answer::bytes(200, encode::one(kind, &stored, form, now))
-        })
+        Ok(writer.answer(200, kind, &stored, form))
     }
 }
 

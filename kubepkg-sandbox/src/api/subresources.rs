@@ -13,7 +13,7 @@ use super::object;
 use super::patch::{self, Way};
 use super::request::{Call, Place};
 use super::world::{Answer, World};
-use super::write::Writer;
+use super::write::{Writer, check_name};
 
 /// Where a resource keeps its numbers of replicas.
 struct Paths {
@@ -65,12 +65,7 @@ impl World {
             }
         };
         let name = object::name(&wanted);
-        if name != place.name {
-            return Err(Failure::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                place.name
-            )));
-        }
+        check_name(place, name)?;
         let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
         if replicas < 0 {
             let why = "must be greater than or equal to 0";

@@ -97,6 +97,20 @@ impl Writer {
             managed: None,
         }
     }
+
+    /// The object that was written, with what the client is to be told.
+    pub(crate) fn answer(
+        self,
+        status: u16,
+        kind: &Kind,
+        stored: &Arc<Value>,
+        form: Form,
+    ) -> Answer {
+        Answer {
+            warnings: self.warnings,
+            ..Answer::bytes(status, encode::one(kind, stored, form, self.now))
+        }
+    }
 }
 
 impl World {
@@ -114,10 +128,7 @@ impl World {
         place_in_namespace(kind, namespace, &object)?;
         let object = convert::stored(kind, object);
         let stored = self.commit_new(kind, namespace, object, &mut writer)?;
-        Ok(Answer {
-            warnings: writer.warnings,
-            ..Answer::bytes(201, encode::one(kind, &stored, form, now))
-        })
+        Ok(writer.answer(201, kind, &stored, form))
     }
 
     /// Creates an object.
@@ -213,31 +224,20 @@ impl World {
         let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
         let mut writer = Writer::of(call, "UpdateOptions", &place.subresource, now)?;
         let object = decode::object(kind, call, &mut writer)?;
-        match object::name(&object) {
-            "" => {
-                return Err(Failure::bad_request(format!(
-                    "the name of the object ({} based on URL) was undeterminable: name must be \
-                     provided",
-                    place.name
-                )));
-            }
-            name if name != place.name => {
-                return Err(Failure::bad_request(format!(
-                    "the name of the object ({name}) does not match the name on the URL ({})",
-                    place.name
-                )));
-            }
-            _ => {}
+        if object::name(&object).is_empty() {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be \
+                 provided",
+                place.name
+            )));
         }
+        check_name(place, object::name(&object))?;
         place_in_namespace(kind, &place.namespace, &object)?;
         let old = self.read(kind, place)?;
         check_version_given(kind, &object)?;
         let object = convert::stored(kind, object);
         let stored = self.commit_change(kind, &old, object, &mut writer)?;
-        Ok(Answer {
-            warnings: writer.warnings,
-            ..Answer::bytes(200, encode::one(kind, &stored, form, now))
-        })
+        Ok(writer.answer(200, kind, &stored, form))
     }
 
     /// Changes an object, if it is still the one that the writer has seen.
@@ -351,6 +351,17 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// The name of an object and of the path must be one.
+pub(crate) fn check_name(place: &Place, name: &str) -> Result<(), Failure> {
+    if name == place.name {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!(
+        "the name of the object ({name}) does not match the name on the URL ({})",
+        place.name
+    )))
 }
 
 /// The namespace of an object and of the path must be one.

@@ -5,7 +5,10 @@
 //! `required` or `fail` gives an empty string and a warning instead. Source:
 //! `pkg/engine/engine.go` of Helm 4.3.1.
 
+use std::borrow::Cow;
+
 use crate::context::Context;
+use crate::exec::NO_VALUE;
 use crate::func::{Callable, FuncError, FuncResult, Function, Signature};
 use crate::gotype::{ANY, MAP_ANY, STRING};
 use crate::types;
@@ -46,6 +49,21 @@ pub fn functions(lint: bool) -> Vec<Function> {
             host_by_name,
         ),
     ]
+}
+
+/// The text without `<no value>`: Helm removes it from what templates and `tpl` give, literal text included.
+pub fn without_no_value(text: &[u8]) -> Cow<'_, [u8]> {
+    let mut found = memchr::memmem::find_iter(text, NO_VALUE).peekable();
+    if found.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut from) = (Vec::with_capacity(text.len()), 0);
+    for at in found {
+        out.extend_from_slice(text.get(from..at).unwrap_or_default());
+        from = at + NO_VALUE.len();
+    }
+    out.extend_from_slice(text.get(from..).unwrap_or_default());
+    Cow::Owned(out)
 }
 
 fn text(args: &[Value], index: usize) -> String {

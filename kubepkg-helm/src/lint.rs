@@ -20,7 +20,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::capabilities::KubeVersion;
-use crate::chart::{ChartError, ChartLimits};
+use crate::chart::{Chart, ChartError, ChartLimits};
 use crate::go::path::clean;
 use crate::render::RenderLimits;
 use crate::values::Values;
@@ -182,5 +182,16 @@ impl Found {
                 false
             }
         }
+    }
+
+    /// The chart, when it could be loaded; else that it could not is said of `path`.
+    fn loaded<'c>(
+        &mut self,
+        path: &str,
+        chart: &'c Result<Chart, ChartError>,
+    ) -> Option<&'c Chart> {
+        let outcome = chart.as_ref().map_err(ToString::to_string);
+        self.rule(Severity::Error, path, outcome.map(drop));
+        chart.as_ref().ok()
     }
 }

@@ -30,7 +30,7 @@ use crate::value::Value;
 use call::walk;
 use marks::Marks;
 
-const NO_VALUE: &[u8] = b"<no value>";
+pub(crate) const NO_VALUE: &[u8] = b"<no value>";
 
 /// Executes a template of the context's set and gives its output.
 pub(crate) fn execute(

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Flow, Frame, Machine, NO_VALUE, Origin, Var};
+use super::{Flow, Frame, Machine, Origin, Var};
 use crate::budget::LimitExceeded;
 use crate::bytestring::GoString;
 use crate::code::{Template, root_var};
@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::{self, ExecError, Place, Root};
 use crate::fault::{Fault, Step};
 use crate::func::FuncError;
+use crate::helm_funcs::without_no_value;
 use crate::node::NodeId;
 use crate::overlay::Overlay;
 use crate::stack::Slot;
@@ -69,6 +70,7 @@ impl Machine {
                 self.captures = self.captures.saturating_sub(1);
                 ctx.overlay = overlay;
                 let text = without_no_value(self.out.get(start..).unwrap_or_default());
+                let text = GoString::from(text.as_ref());
                 self.out.truncate(start);
                 self.stack.push_value(Value::String(text), false);
             }
@@ -226,33 +228,4 @@ fn leave_include(ctx: &mut Context<'_>, name: &GoString) {
     if let Some(level) = ctx.includes.get_mut(name) {
         *level = level.saturating_sub(1);
     }
-}
-
-/// Helm removes `<no value>` from what `tpl` gives, literal text included.
-fn without_no_value(text: &[u8]) -> GoString {
-    let mut out = Vec::new();
-    let mut rest = text;
-    let mut from = 0;
-    while let Some(at) = find(rest, b'<', from) {
-        match rest.get(at..).and_then(|tail| tail.strip_prefix(NO_VALUE)) {
-            Some(tail) => {
-                out.extend_from_slice(rest.get(..at).unwrap_or_default());
-                (rest, from) = (tail, 0);
-            }
-            None => from = at + 1,
-        }
-    }
-    if out.is_empty() {
-        return GoString::from(rest);
-    }
-    out.extend_from_slice(rest);
-    GoString::from(out)
-}
-
-/// The first place of a byte from `from` on.
-fn find(text: &[u8], byte: u8, from: usize) -> Option<usize> {
-    let tail = text.get(from..)?;
-    tail.iter()
-        .position(|other| *other == byte)
-        .map(|at| from + at)
 }

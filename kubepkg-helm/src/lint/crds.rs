@@ -16,12 +16,8 @@ pub(super) fn check(tree: &Tree, chart: &Result<Chart, ChartError>, found: &mut 
     if !found.rule(Severity::Error, FOLDER, is_folder) {
         return;
     }
-    let chart = match chart {
-        Ok(chart) => chart,
-        Err(error) => {
-            found.rule(Severity::Error, FOLDER, Err(error.to_string()));
-            return;
-        }
+    let Some(chart) = found.loaded(FOLDER, chart) else {
+        return;
     };
     let mut files = Vec::new();
     collect(chart, &mut files);

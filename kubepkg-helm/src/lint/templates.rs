@@ -42,12 +42,8 @@ pub(super) fn check(
     if !found.rule(Severity::Error, FOLDER, is_folder) {
         return;
     }
-    let chart = match chart {
-        Ok(chart) => chart,
-        Err(error) => {
-            found.rule(Severity::Error, FOLDER, Err(error.to_string()));
-            return;
-        }
+    let Some(chart) = found.loaded(FOLDER, chart) else {
+        return;
     };
     let mut capabilities = Capabilities::default();
     if let Some(version) = &options.kube_version {

@@ -4,12 +4,14 @@
 //! Deep paths come before shallow ones, then reverse byte order; so a change that one template makes to shared
 //! values is seen by the same others as in Helm, and of two faulty templates the same one is reported.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use kubepkg_gotemplate::helm_funcs::{self, without_no_value};
 use kubepkg_gotemplate::message::{helm_exec_error, helm_parse_error};
 use kubepkg_gotemplate::{
-    Budget, ExecError, FuncTable, Map, MissingKey, TemplateSet, Value, helm_funcs, sprig,
+    Budget, ExecError, FuncTable, Map, MissingKey, TemplateSet, Value, sprig,
 };
 
 use super::env::RenderEnv;
@@ -147,9 +149,13 @@ pub(super) fn run_with(
             let dot = Value::Map(template.dot.with_type(&VALUES));
             match session.execute_with_lines(path, &dot) {
                 Ok((written, lines)) => {
+                    let bytes = match without_no_value(&written) {
+                        Cow::Owned(without) => without,
+                        Cow::Borrowed(_) => written,
+                    };
                     let output = TemplateOutput {
                         chart: template.chart.to_owned(),
-                        bytes: without_no_value(written),
+                        bytes,
                         lines,
                     };
                     outputs.insert((*path).clone(), output);
@@ -199,27 +205,6 @@ fn execution(error: &ExecError, path: &str) -> RenderError {
         column: place.map_or(0, |place| place.column),
         message: helm_exec_error(error, path),
     }
-}
-
-fn without_no_value(bytes: Vec<u8>) -> Vec<u8> {
-    const NO_VALUE: &[u8] = b"<no value>";
-    if !bytes
-        .windows(NO_VALUE.len())
-        .any(|window| window == NO_VALUE)
-    {
-        return bytes;
-    }
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut rest = bytes.as_slice();
-    while let Some((first, tail)) = rest.split_first() {
-        if let Some(after) = rest.strip_prefix(NO_VALUE) {
-            rest = after;
-        } else {
-            out.push(*first);
-            rest = tail;
-        }
-    }
-    out
 }
 
 struct Top {

@@ -112,53 +112,66 @@ fn map(
 }
 
 fn list(wanted: &[Value], live: &[Value], fields: &Map<String, Value>, depth: usize) -> bool {
-    let nodes: Vec<(&String, &Value)> = fields.iter().filter(|(key, _)| *key != ".").collect();
-    nodes.len() == wanted.len()
-        && in_order(wanted, live, &nodes)
-        && nodes.iter().all(|(key, node)| {
-            let (Some(want), Some(have)) = (only(wanted, key), only(live, key)) else {
-                return false;
-            };
-            // A set's entry is its own value; a map's entry has at least its keys.
-            key.starts_with("v:") || value(want, have, node, depth)
-        })
-}
-
-/// An apply puts its entries into its own order, so another order is a difference.
-fn in_order(wanted: &[Value], live: &[Value], nodes: &[(&String, &Value)]) -> bool {
-    let place = |list: &[Value], key: &str| list.iter().position(|entry| fits(entry, key));
-    let mut places: Vec<(Option<usize>, Option<usize>)> = nodes
-        .iter()
-        .map(|(key, _)| (place(wanted, key), place(live, key)))
-        .collect();
-    places.sort_unstable();
-    places.is_sorted_by(|a, b| a.1 < b.1)
-}
-
-/// The only entry that a key fits.
-fn only<'a>(list: &'a [Value], key: &str) -> Option<&'a Value> {
-    let mut found = list.iter().filter(|entry| fits(entry, key));
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
-}
-
-/// `k:{"name":"x"}` fits an entry whose name is x; a key that an entry leaves out is one with a default, which
-/// the live entry has. `v:"x"` fits the entry x.
-fn fits(entry: &Value, key: &str) -> bool {
-    if let Some(text) = key.strip_prefix("v:") {
-        return serde_json::from_str::<Value>(text).is_ok_and(|value| value == *entry);
+    let mut places = Vec::with_capacity(wanted.len());
+    for (key, node) in fields.iter().filter(|(key, _)| *key != ".") {
+        let Some(item) = Item::of(key) else {
+            return false;
+        };
+        let (Some((at, want)), Some((there, have))) = (item.only(wanted), item.only(live)) else {
+            return false;
+        };
+        // A set's entry is its own value; a map's entry has at least its keys.
+        if matches!(item, Item::Keys(_)) && !value(want, have, node, depth) {
+            return false;
+        }
+        places.push((at, there));
     }
-    let Some(text) = key.strip_prefix("k:") else {
-        return false;
-    };
-    let Ok(Value::Object(keys)) = serde_json::from_str(text) else {
-        return false;
-    };
-    entry.is_object()
-        && keys.iter().any(|(name, _)| entry.get(name).is_some())
-        && keys
+    // An apply puts its entries into its own order, so another order is a difference.
+    places.sort_unstable();
+    places.len() == wanted.len() && places.is_sorted_by(|a, b| a.1 < b.1)
+}
+
+/// Which entry of a list a field is about.
+enum Item {
+    /// `v:"x"`: the entry x.
+    Value(Value),
+    /// `k:{"name":"x"}`: an entry whose name is x; a key that an entry leaves out is one with a default, which the
+    /// live entry has.
+    Keys(Map<String, Value>),
+}
+
+impl Item {
+    fn of(key: &str) -> Option<Self> {
+        if let Some(text) = key.strip_prefix("v:") {
+            return serde_json::from_str(text).ok().map(Self::Value);
+        }
+        serde_json::from_str(key.strip_prefix("k:")?)
+            .ok()
+            .map(Self::Keys)
+    }
+
+    fn fits(&self, entry: &Value) -> bool {
+        match self {
+            Self::Value(value) => value == entry,
+            Self::Keys(keys) => {
+                entry.is_object()
+                    && keys.iter().any(|(name, _)| entry.get(name).is_some())
+                    && keys
+                        .iter()
+                        .all(|(name, value)| entry.get(name).is_none_or(|found| found == value))
+            }
+        }
+    }
+
+    /// The only entry that is meant, and its place.
+    fn only<'a>(&self, list: &'a [Value]) -> Option<(usize, &'a Value)> {
+        let mut found = list
             .iter()
-            .all(|(name, value)| entry.get(name).is_none_or(|found| found == value))
+            .enumerate()
+            .filter(|(_, entry)| self.fits(entry));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
 }
 
 #[cfg(test)]

@@ -73,6 +73,7 @@ impl Operation {
     pub async fn preview(&self) -> Result<Vec<Change>, OperationError> {
         let helm = &self.helm;
         let this = self;
+        let originals = &self.originals();
         let changes = (0..this.objects.len()).filter_map(|index| {
             let object = this.objects.get(index)?;
             let (expected, namespace) = (&this.expected, &this.release.namespace);
@@ -80,7 +81,7 @@ impl Operation {
                 let target = resolve_expected(helm, object, namespace, expected).await?;
                 match this.progress.operation {
                     OperationKind::Uninstall => this.preview_removal(&target).await,
-                    _ => this.preview_apply(&target).await,
+                    _ => this.preview_apply(&target, originals).await,
                 }
             })
         });
@@ -129,19 +130,20 @@ impl Operation {
         })
     }
 
-    /// What the revision that is replaced says about an object.
-    fn original_of(&self, target: &Target<'_>) -> Option<ManifestObject> {
-        let stored = self.previous.get(&self.progress.previous?)?;
-        let objects = objects_of(&stored.release.manifest).unwrap_or_default();
-        let wanted = target.object;
-        objects.into_iter().find(|object| {
-            (object.group(), &object.kind, &object.name)
-                == (wanted.group(), &wanted.kind, &wanted.name)
-                && (object.namespace == wanted.namespace || object.namespace.is_empty())
-        })
+    /// What the revision that is replaced says, where that matters: a client merges by it.
+    fn originals(&self) -> Vec<ManifestObject> {
+        let is_client = self.release.apply_method != ApplyMethod::ServerSide;
+        let previous = self.progress.previous.filter(|_| is_client);
+        let stored = previous.and_then(|revision| self.previous.get(&revision));
+        let objects = stored.and_then(|stored| objects_of(&stored.release.manifest).ok());
+        objects.unwrap_or_default()
     }
 
-    async fn preview_apply(&self, target: &Target<'_>) -> Result<Change, OperationError> {
+    async fn preview_apply(
+        &self,
+        target: &Target<'_>,
+        originals: &[ManifestObject],
+    ) -> Result<Change, OperationError> {
         let writer = self.helm.writer();
         let before = writer.read(target).await?;
         let settings = &self.progress.settings;
@@ -153,13 +155,18 @@ impl Operation {
                 let force = settings.force_conflicts;
                 return writer.try_apply(target, self.owner(), force).await;
             }
-            let original = self.original_of(target);
+            let wanted = target.object;
+            let original = originals.iter().find(|object| {
+                (object.group(), &object.kind, &object.name)
+                    == (wanted.group(), &wanted.kind, &wanted.name)
+                    && (object.namespace == wanted.namespace || object.namespace.is_empty())
+            });
             let existing = match original {
                 Some(_) => Existing::Ours,
                 None => Existing::Take,
             };
             let written = writer
-                .write_as_client(target, self.owner(), existing, original.as_ref(), true)
+                .write_as_client(target, self.owner(), existing, original, true)
                 .await;
             Ok(written?.body)
         };

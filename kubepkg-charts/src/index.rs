@@ -272,10 +272,12 @@ impl IndexFile {
             });
         }
         for archive in archives {
-            let Ok(chart) = Chart::load_file(&archive, limits) else {
+            let Ok(bytes) = Chart::read_archive(&archive, limits) else {
                 continue;
             };
-            let bytes = std::fs::read(&archive).map_err(io(&archive))?;
+            let Ok(chart) = Chart::load_archive(&bytes, limits) else {
+                continue;
+            };
             let inside = archive.strip_prefix(folder).unwrap_or(&archive);
             let parent = inside.parent().map(slashed).unwrap_or_default();
             let base = if parent.is_empty() {

@@ -347,6 +347,10 @@ async fn beside(charts: &Charts, url: &str) -> Result<Option<Bytes>, PullError> 
     }
 }
 
+#[cfg_attr(
+    not(feature = "provenance"),
+    expect(clippy::unnecessary_wraps, reason = "only a check can fail")
+)]
 fn checked(
     file: String,
     fetched: FetchedChart,

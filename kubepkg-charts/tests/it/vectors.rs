@@ -99,7 +99,10 @@ fn merge(row: &Value) -> Result<(), String> {
 fn provenance_files_are_read_as_helm_reads_them() {
     PROVENANCE.run(|row| match text(row, "group") {
         "message-block" => message(row),
+        #[cfg(feature = "provenance")]
         "verify" => verify(row),
+        #[cfg(not(feature = "provenance"))]
+        "verify" => Ok(()),
         other => Err(format!("unknown group {other}")),
     });
 }
@@ -152,9 +155,4 @@ fn verify(row: &Value) -> Result<(), String> {
         (Err(ours), Some(theirs)) => same(&ours.to_string(), &theirs.to_owned()),
         (ours, theirs) => Err(format!("{ours:?} instead of {theirs:?}")),
     }
-}
-
-#[cfg(not(feature = "provenance"))]
-fn verify(_: &Value) -> Result<(), String> {
-    Ok(())
 }

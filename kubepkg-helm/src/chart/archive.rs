@@ -55,6 +55,14 @@ impl Chart {
     /// # Errors
     /// As [`Chart::load_archive`]; a file that is no archive at all is refused with a hint at what it is.
     pub fn load_file(path: &Path, limits: &ChartLimits) -> Result<Self, ChartError> {
+        Self::load_archive(&Self::read_archive(path, limits)?, limits)
+    }
+
+    /// Reads an archive file as it is, for those who need its bytes besides the chart in it.
+    ///
+    /// # Errors
+    /// When it can't be read, is larger than `limits.max_bytes`, or is no archive at all.
+    pub fn read_archive(path: &Path, limits: &ChartLimits) -> Result<Vec<u8>, ChartError> {
         let io = |source| ChartError::Io {
             path: path.to_owned(),
             source,
@@ -75,7 +83,7 @@ impl Chart {
         if !bytes.starts_with(&[0x1f, 0x8b, 8]) {
             return Err(not_an_archive(path, &bytes));
         }
-        Self::load_archive(&bytes, limits)
+        Ok(bytes)
     }
 }
 

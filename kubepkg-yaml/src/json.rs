@@ -362,7 +362,7 @@ fn uint_to_float(value: u64) -> f64 {
 }
 
 /// Text with U+FFFD for each byte that is no UTF-8.
-fn lossy(bytes: &[u8]) -> String {
+pub(crate) fn lossy(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());

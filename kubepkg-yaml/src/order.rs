@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use crate::category::{is_digit, is_letter};
+use crate::json::lossy;
 use crate::tree::Val;
 
 /// Sorts entries that are in byte order.
@@ -85,9 +86,7 @@ fn less(a: Val<'_>, b: Val<'_>) -> bool {
             Some(order) => order == Ordering::Less,
         },
         _ => match (a.text(), b.text()) {
-            (Some(a), Some(b)) => {
-                natural_less(&String::from_utf8_lossy(a), &String::from_utf8_lossy(b))
-            }
+            (Some(a), Some(b)) => natural_less(&lossy(a), &lossy(b)),
             _ => kind(a) < kind(b),
         },
     }

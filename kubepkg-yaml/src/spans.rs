@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::compose::{Document, NONE, NodeKind, compose};
 use crate::decode::decode;
 use crate::error::{Position, YamlError};
-use crate::json::Numbers;
+use crate::json::{Numbers, lossy};
 use crate::limits::Limits;
 use crate::load::{check_input, value_of};
 use crate::number;
@@ -213,7 +213,7 @@ impl Walk<'_, '_> {
             return Some(value.clone().into_owned());
         }
         if let Some(bytes) = self.document.binary(self.target(key)) {
-            return Some(String::from_utf8_lossy(bytes).into_owned());
+            return Some(lossy(bytes));
         }
         Some(
             match scalar::resolve(node.tag, value, || node.position()).ok()? {
@@ -261,12 +261,12 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_the_value() {
-        let text = b".inf: 1\n-.inf: 1\n.nan: 1\n1.5: 1\n0x10: 1\nyes: 1\n!!binary YQ==: 1\n";
+        let text = b".inf: 1\n-.inf: 1\n.nan: 1\n1.5: 1\n0x10: 1\nyes: 1\n!!binary YQ==: 1\n!!binary iGeEaA==: 1\n";
         let spanned = load_spanned(text, 1, &Limits::DEFAULT).unwrap();
         for (key, _) in spanned.value.as_object().unwrap() {
             assert!(spanned.span(&format!("/{key}")).is_some(), "{key}");
         }
-        assert_eq!(spanned.iter().count(), 8);
+        assert_eq!(spanned.iter().count(), 9);
     }
 
     #[test]

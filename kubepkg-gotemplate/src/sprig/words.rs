@@ -6,7 +6,7 @@ use super::strings::map_chars;
 use crate::context::Context;
 use crate::func::{FuncError, FuncResult, Function, Signature};
 use crate::gotype::{INT, STRING};
-use crate::strconv::decode_rune;
+use crate::strconv::{chars, decode_rune};
 use crate::unicode::{
     is_digit, is_letter, is_lower, is_number, is_punct, is_space, is_title, is_upper, to_lower,
     to_title, to_upper,
@@ -68,18 +68,6 @@ pub(super) fn table() -> Vec<Function> {
 fn push(out: &mut Vec<u8>, c: char) {
     let mut buffer = [0; 4];
     out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
-}
-
-/// Characters one by one, broken bytes as U+FFFD.
-fn chars(text: &[u8]) -> Vec<char> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (c, width) = decode_rune(rest);
-        out.push(c);
-        rest = rest.get(width.max(1)..).unwrap_or(b"");
-    }
-    out
 }
 
 /// `goutils.AbbreviateFull`; where that reports an error Sprig drops it and keeps an empty string.

@@ -11,6 +11,6 @@ mod quote;
 pub(crate) use float::{format_float, parse_float};
 pub(crate) use int::{NumErrorKind, atoi, parse_int, parse_uint};
 pub(crate) use quote::{
-    can_backquote, decode_rune, is_print, quote, quote_rune, quote_rune_to_ascii, quote_to_ascii,
-    quote_with,
+    can_backquote, chars, decode_rune, is_print, quote, quote_rune, quote_rune_to_ascii,
+    quote_to_ascii, quote_with,
 };

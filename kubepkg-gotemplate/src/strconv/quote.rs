@@ -8,6 +8,18 @@ use crate::runes;
 pub(crate) use crate::quote::quote;
 pub(crate) use crate::runes::is_print;
 
+/// Characters one by one, broken bytes as U+FFFD (`[]rune(text)`).
+pub(crate) fn chars(text: &[u8]) -> Vec<char> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (c, width) = decode_rune(rest);
+        out.push(c);
+        rest = rest.get(width.max(1)..).unwrap_or(b"");
+    }
+    out
+}
+
 /// The first character of `bytes` and its length; what is not UTF-8 is U+FFFD of length 1, and an
 /// empty slice has length 0 (`utf8.DecodeRune`).
 pub(crate) fn decode_rune(bytes: &[u8]) -> (char, usize) {

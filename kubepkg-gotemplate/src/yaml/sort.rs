@@ -1,5 +1,6 @@
 //! The order of map keys in `go.yaml.in/yaml/v3`: runs of digits by value, letters last.
 
+use crate::strconv::chars;
 use crate::unicode::{is_digit, is_letter};
 
 /// Whether key `a` comes before key `b`.
@@ -63,7 +64,7 @@ type Keyed<V> = (Vec<char>, (Vec<u8>, V));
 pub(super) fn sorted<V: Clone>(entries: Vec<(Vec<u8>, V)>) -> Vec<(Vec<u8>, V)> {
     let mut keyed: Vec<Keyed<V>> = entries
         .into_iter()
-        .map(|entry| (String::from_utf8_lossy(&entry.0).chars().collect(), entry))
+        .map(|entry| (chars(&entry.0), entry))
         .collect();
     let mut width = 1;
     while width < keyed.len() {

@@ -286,29 +286,34 @@ fn templates(
 ) -> Result<(Values, BTreeMap<String, TemplateOutput>), RenderError> {
     let tree = coalesce(chart, &user.to_tree(), false, warnings)?;
     let values = to_values(&tree);
-    if !options.skip_schema {
-        crate::schema::validate_values(chart, &values)
-            .map_err(|message| RenderError::Schema { message })?;
-    }
-    let constraint = &chart.metadata.kube_version;
-    if check_cluster
-        && !constraint.is_empty()
-        && !is_compatible(constraint, &capabilities.kube_version.normalized)
-    {
-        return Err(RenderError::KubeVersion {
-            constraint: constraint.clone(),
-            version: capabilities.kube_version.version.clone(),
-        });
-    }
-    let input = engine::Input {
-        chart,
-        values: &tree,
-        release,
-        capabilities,
-        options,
+    let mut run = || {
+        let constraint = &chart.metadata.kube_version;
+        if check_cluster
+            && !constraint.is_empty()
+            && !is_compatible(constraint, &capabilities.kube_version.normalized)
+        {
+            return Err(RenderError::KubeVersion {
+                constraint: constraint.clone(),
+                version: capabilities.kube_version.version.clone(),
+            });
+        }
+        let input = engine::Input {
+            chart,
+            values: &tree,
+            release,
+            capabilities,
+            options,
+        };
+        engine::run(&input, warnings)
     };
-    let files = engine::run(&input, warnings)?;
-    Ok((values, files))
+    if options.skip_schema {
+        let files = run()?;
+        return Ok((values, files));
+    }
+    // What the schema says comes first, whatever the templates say.
+    let (checked, files) = crate::schema::validate_beside(chart, &values, run);
+    checked.map_err(|message| RenderError::Schema { message })?;
+    Ok((values, files?))
 }
 
 /// Whether a chart can be installed: its format is known, it is no library, its dependencies are there.

@@ -12,6 +12,7 @@ mod message;
 mod place;
 
 use std::error::Error;
+use std::thread::ScopedJoinHandle;
 
 use boon::{CompileError, Compiler, Schemas, SchemeUrlLoader, UrlLoader};
 use serde_json::Value;
@@ -29,13 +30,10 @@ const LOCATION: &str = "file:///values.schema.json";
 ///
 /// # Errors
 /// One block for each chart that complains: its name, then what is wrong, a line each.
-pub(crate) fn validate(
-    chart: &Chart,
-    values: &serde_json::Map<String, Value>,
-) -> Result<(), String> {
+fn validate(chart: &Chart, values: &serde_json::Map<String, Value>) -> Result<(), String> {
     let mut complaints = String::new();
     if let Some(schema) = &chart.schema
-        && let Err(complaint) = validate_one(schema, values)
+        && let Err(complaint) = validate_here(schema, values)
     {
         complaints.push_str(chart.name());
         complaints.push_str(":\n");
@@ -81,7 +79,25 @@ pub(crate) fn validate(
 /// # Errors
 /// One block for each chart that complains: its name, then what is wrong, a line each.
 pub fn validate_values(chart: &Chart, values: &Values) -> Result<(), String> {
-    validate(chart, values.as_map())
+    validate_beside(chart, values, || ()).0
+}
+
+/// As [`validate_values`], beside other work where the machine has a processor for each.
+pub(crate) fn validate_beside<T>(
+    chart: &Chart,
+    values: &Values,
+    work: impl FnOnce() -> T,
+) -> (Result<(), String>, T) {
+    let check = || validate(chart, values.as_map());
+    if has_schema(chart) {
+        beside(check, work)
+    } else {
+        (check(), work())
+    }
+}
+
+fn has_schema(chart: &Chart) -> bool {
+    chart.schema.is_some() || chart.dependencies.iter().any(has_schema)
 }
 
 /// Checks values against the text of one schema.
@@ -89,30 +105,38 @@ pub fn validate_values(chart: &Chart, values: &Values) -> Result<(), String> {
 /// # Errors
 /// What is wrong with the values (ending in a line end) or with the schema.
 pub fn validate_against_schema(schema: &[u8], values: &Values) -> Result<(), String> {
-    validate_one(schema, values.as_map())
+    beside(|| validate_here(schema, values.as_map()), || ()).0
 }
 
 /// The stack of a check: enough for the deepest that is not refused, and taken as it is needed.
 const STACK: usize = 64 << 20;
 
-/// Compiler and validator go through schema and values by recursion, deeper than the stack of a worker may be.
-fn validate_one(schema: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {
+/// A check on a thread of its own, and other work on this one: compiler and validator go through schema and values by
+/// recursion, deeper than the stack of a worker may be.
+fn beside<T>(
+    check: impl FnOnce() -> Result<(), String> + Send,
+    work: impl FnOnce() -> T,
+) -> (Result<(), String>, T) {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
-        let check = thread.spawn_scoped(scope, || {
-            let compiled = kept::or_compile(schema, || compile(schema))?;
-            let instance = short_object(values);
-            if refers(schema) {
-                cost::check(&read(schema)?, &instance)?;
-            }
-            validate_here(&compiled, schema, &instance)
-        });
-        let check = check.map_err(|error| format!("the schema can't be checked: {error}"))?;
-        match check.join() {
-            Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        let check = thread.spawn_scoped(scope, check);
+        let done = work();
+        let outcome = match check.map(ScopedJoinHandle::join) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => Err(format!("the schema can't be checked: {error}")),
+        };
+        (outcome, done)
     })
+}
+
+fn validate_here(schema: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {
+    let compiled = kept::or_compile(schema, || compile(schema))?;
+    let instance = short_object(values);
+    if refers(schema) {
+        cost::check(&read(schema)?, &instance)?;
+    }
+    check(&compiled, schema, &instance)
 }
 
 /// Whether the text of a schema may have a reference in it, perhaps with an escaped letter. Without one, a check makes no
@@ -125,7 +149,7 @@ fn refers(schema: &[u8]) -> bool {
             .any(|window| window == b"Ref\"" || window == b"$ref")
 }
 
-fn validate_here(compiled: &Compiled, schema: &[u8], instance: &Value) -> Result<(), String> {
+fn check(compiled: &Compiled, schema: &[u8], instance: &Value) -> Result<(), String> {
     let Err(error) = compiled.schemas.validate(instance, compiled.wanted) else {
         return Ok(());
     };

@@ -65,3 +65,31 @@ fn prints_as_helm_prints() {
         same("exit", &code, &case["exit"].as_i64())
     });
 }
+
+#[test]
+fn every_command_that_is_listed_tells_its_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let overview = ours(&[], folder.path());
+    assert!(overview.status.success());
+    let overview = String::from_utf8(overview.stdout).unwrap();
+    let commands: Vec<&str> = overview
+        .lines()
+        .filter_map(|line| line.strip_prefix("  kubepkg-helm "))
+        .collect();
+    assert_eq!(commands.len(), 9, "{overview}");
+    for command in commands {
+        let words = command
+            .split(' ')
+            .take_while(|word| word.chars().all(char::is_lowercase))
+            .chain(["--help"]);
+        let words: Vec<String> = words.map(str::to_owned).collect();
+        let help = ours(&words, folder.path());
+        assert!(help.status.success(), "{command}");
+        let help = String::from_utf8(help.stdout).unwrap();
+        assert!(
+            help.contains(&format!("  kubepkg-helm {command}\n")),
+            "{help}"
+        );
+        assert!(help.contains("  -n, --namespace TEXT\n"), "{help}");
+    }
+}

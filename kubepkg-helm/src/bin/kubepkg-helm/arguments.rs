@@ -28,6 +28,7 @@ pub(super) type Flags = &'static [(&'static str, Option<char>, Kind)];
 const GLOBAL: Flags = &[
     ("namespace", Some('n'), Kind::Text),
     ("debug", None, Kind::Switch),
+    ("help", Some('h'), Kind::Switch),
     ("kubeconfig", None, Kind::Text),
     ("kube-context", None, Kind::Text),
     ("registry-config", None, Kind::Text),
@@ -76,6 +77,27 @@ const DEPRECATED: &[(&str, &str)] = &[
         "this flag has no effect for 'helm template' and will be removed in Helm 5",
     ),
 ];
+
+/// The flags of a command, a line each.
+pub(super) fn list(known: &[Flags]) -> String {
+    let all = known.iter().copied().chain([GLOBAL]).flatten();
+    let lines = all.map(|(name, letter, kind)| {
+        let letter = letter.map_or("    ".into(), |letter| format!("-{letter}, "));
+        let value = match kind {
+            Kind::Switch => "",
+            Kind::Text | Kind::Many => " TEXT",
+            Kind::List => " TEXT,...",
+            Kind::Optional => "[=TEXT]",
+        };
+        let often = if matches!(kind, Kind::Many | Kind::List) {
+            " (more than once)"
+        } else {
+            ""
+        };
+        format!("  {letter}--{name}{value}{often}\n")
+    });
+    lines.collect()
+}
 
 /// A command line that was read.
 #[derive(Default)]

@@ -147,6 +147,10 @@ fn run(words: Vec<String>, output: &mut Output) -> Result<(), Error> {
         let alias = ALIASES.iter().find(|(alias, _)| alias == word);
         alias.map_or(word.clone(), |(_, name)| (*name).to_owned())
     };
+    if let None | Some("help" | "--help" | "-h") = words.first().map(String::as_str) {
+        output.print(&overview());
+        return Ok(());
+    }
     let named: Vec<String> = words.iter().take(2).map(plain).collect();
     let fits = |command: &&Command| {
         let named = named.get(..command.path.len());
@@ -158,8 +162,32 @@ fn run(words: Vec<String>, output: &mut Output) -> Result<(), Error> {
     };
     let words = words.into_iter().skip(command.path.len());
     let arguments = Arguments::parse(words, command.flags, output)?;
+    if arguments.is_on("help") {
+        output.print(&help(command));
+        return Ok(());
+    }
     check_count(command, arguments.plain.len())?;
     (command.run)(&arguments, output)
+}
+
+fn overview() -> String {
+    let mut text =
+        "The commands of helm that need neither cluster nor network.\n\nUsage:\n".to_owned();
+    for command in COMMANDS {
+        let name = command.path.join(" ");
+        let _ = writeln!(text, "  kubepkg-helm {name} {} [flags]", command.usage);
+    }
+    text.push_str("\nFlags mean what they mean to helm; COMMAND --help lists them.\n");
+    text
+}
+
+fn help(command: &Command) -> String {
+    let name = command.path.join(" ");
+    format!(
+        "As `helm {name}`, for charts on this machine.\n\nUsage:\n  kubepkg-helm {name} {} [flags]\n\nFlags:\n{}",
+        command.usage,
+        arguments::list(command.flags)
+    )
 }
 
 fn check_count(command: &Command, given: usize) -> Result<(), Error> {

@@ -1,9 +1,9 @@
 //! Packs a chart's folder and pushes it: `package_and_push FOLDER oci://HOST/PATH`.
 //!
 //! What a Go program does with Helm's `action.Package` and `action.Push`. Logins are those of Docker.
-#![allow(clippy::print_stdout, reason = "the result of an example")]
 
 use std::error::Error;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,8 +13,12 @@ use kubepkg_source::{Charts, DockerConfig, SourceOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let (Some(folder), Some(destination)) = (arguments.next(), arguments.next()) else {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    run(&arguments, &mut std::io::stdout()).await
+}
+
+pub(crate) async fn run(arguments: &[String], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let [folder, destination] = arguments else {
         return Err("package_and_push FOLDER oci://HOST/PATH".into());
     };
     let mut options = SourceOptions::default();
@@ -26,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let archives = tempfile::tempdir()?;
     let archive = package(folder.as_ref(), archives.path(), &PackageOptions::default())?;
-    let pushed = push(&charts, &PushRequest::of_file(&archive, &destination)?).await?;
-    println!("{}@{}", pushed.reference, pushed.manifest.digest);
+    let pushed = push(&charts, &PushRequest::of_file(&archive, destination)?).await?;
+    writeln!(out, "{}@{}", pushed.reference, pushed.manifest.digest)?;
     Ok(())
 }

@@ -124,18 +124,7 @@ impl IndexFile {
     /// The text is no index.
     pub fn parse(text: &[u8]) -> Result<Self, IndexFileError> {
         let index = Index::parse_whole(text)?;
-        let limits = kubepkg_yaml::Limits {
-            input: text.len(),
-            nodes: text.len(),
-            output: text.len().saturating_mul(2).saturating_add(1024),
-            ..kubepkg_yaml::Limits::DEFAULT
-        };
-        // What was accepted is a map; what is around the charts is taken from it.
-        let frame = match kubepkg_yaml::load_with(text, &limits) {
-            Ok(Value::Object(frame)) => frame,
-            _ => Map::new(),
-        };
-        let frame = Fields(&frame);
+        let frame = Fields(index.frame());
         let mut file = Self::new(go_time(frame.text("generated").as_deref()));
         file.api_version = frame.text("apiVersion").unwrap_or_default();
         file.server_info = frame.object("serverInfo").cloned().unwrap_or_default();
@@ -310,7 +299,31 @@ impl IndexFile {
         kubepkg_yaml::to_yaml_with(&value, &limits)
             .map_err(|error| IndexFileError::Write(error.into()))
     }
+
+    /// The text of an index in JSON, which is YAML, as `helm repo index --json` writes it.
+    ///
+    /// # Errors
+    /// A field holds what JSON can't.
+    pub fn to_json(&self) -> Result<String, IndexFileError> {
+        let text = serde_json::to_string_pretty(self);
+        let mut text = text.map_err(|error| IndexFileError::Write(error.into()))?;
+        for (character, escaped) in GO_ESCAPES {
+            if text.contains(character) {
+                text = text.replace(character, escaped);
+            }
+        }
+        Ok(text)
+    }
 }
+
+/// The only characters that Go's encoder writes otherwise than others do; in JSON they stand in texts alone.
+const GO_ESCAPES: [(char, &str); 5] = [
+    ('<', "\\u003c"),
+    ('>', "\\u003e"),
+    ('&', "\\u0026"),
+    ('\u{2028}', "\\u2028"),
+    ('\u{2029}', "\\u2029"),
+];
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> IndexFileError {
     let path = path.to_owned();

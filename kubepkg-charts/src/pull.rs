@@ -156,6 +156,10 @@ pub enum ProvenanceWish {
     /// There must be one, and a key of the ring must have made it.
     #[cfg(feature = "provenance")]
     Check(std::sync::Arc<crate::provenance::Keyring>),
+    /// When there is one, a key of the ring must have made it. Without one the chart is taken unchecked
+    /// ([`Pulled::signed`] is none), as `helm dependency build --verify` takes it.
+    #[cfg(feature = "provenance")]
+    CheckIfThere(std::sync::Arc<crate::provenance::Keyring>),
 }
 
 /// How a chart is pulled.
@@ -360,7 +364,7 @@ fn checked(
     #[cfg(feature = "provenance")]
     let signed = match (&options.provenance, &provenance) {
         (ProvenanceWish::Check(_), None) => return Err(PullError::NoProvenance { file }),
-        (ProvenanceWish::Check(ring), Some(text)) => {
+        (ProvenanceWish::Check(ring) | ProvenanceWish::CheckIfThere(ring), Some(text)) => {
             let now = std::time::SystemTime::now();
             match ring.check(text, &fetched.bytes, &file, now) {
                 Ok(signed) => Some(signed),

@@ -1,4 +1,4 @@
-//! An archive as a folder, as `helm pull --untar` writes it.
+//! An archive as a folder, as `helm pull --untar` writes it; what can't be one is refused in Helm's words.
 //!
 //! The folder has the chart's name. It is written aside and renamed, so that it is there whole or not at all; one that
 //! is there already is refused. Which entries an archive may have is decided by `kubepkg-helm`: nothing outside the
@@ -12,12 +12,21 @@ use kubepkg_helm::{Chart, ChartError, ChartLimits, Metadata};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnpackError {
-    /// It is no chart.
-    #[error("the archive can't be unpacked")]
+    /// It is no archive of a chart.
+    #[error(transparent)]
     Chart(#[from] ChartError),
-    /// The chart has no name that can be one of a folder.
-    #[error("the chart's name {name:?} is no name of a folder")]
+    /// The chart has no name.
+    #[error("chart name not specified")]
+    NoName,
+    /// The chart's name leads out of the folder, or nowhere.
+    #[error("chart name {name:?} is not allowed")]
     Name {
+        /// The name.
+        name: String,
+    },
+    /// The chart's name is a path.
+    #[error("chart name {name:?} must not contain path separators")]
+    Path {
         /// The name.
         name: String,
     },
@@ -48,15 +57,12 @@ pub fn unpack(archive: &[u8], below: &Path, limits: &ChartLimits) -> Result<Path
         move |source| UnpackError::Io { path, source }
     };
     let files = Chart::archive_files(archive, limits)?;
-    let metadata = files
-        .iter()
-        .find(|file| file.name == "Chart.yaml")
-        .map(|file| Metadata::from_yaml(&file.data))
-        .transpose()?;
-    let name = metadata.map(|metadata| metadata.name).unwrap_or_default();
-    if !is_folder_name(&name) {
-        return Err(UnpackError::Name { name });
+    let mut name = String::new();
+    // The last one counts, as for the files that are written.
+    for file in files.iter().filter(|file| file.name == "Chart.yaml") {
+        name = Metadata::from_yaml(&file.data)?.name;
     }
+    let name = folder_name(name)?;
     std::fs::create_dir_all(below).map_err(io(below))?;
     let target = below.join(&name);
     if target.symlink_metadata().is_ok() {
@@ -79,8 +85,13 @@ pub fn unpack(archive: &[u8], below: &Path, limits: &ChartLimits) -> Result<Path
     Ok(target)
 }
 
-fn is_folder_name(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    let one = matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none();
-    one && !name.contains(['/', '\\'])
+/// A name that is one of a folder.
+fn folder_name(name: String) -> Result<String, UnpackError> {
+    let mut parts = Path::new(&name).components();
+    match (parts.next(), parts.next()) {
+        (None, _) => Err(UnpackError::NoName),
+        (Some(Component::CurDir | Component::ParentDir), None) => Err(UnpackError::Name { name }),
+        (Some(Component::Normal(_)), None) if !name.contains(['/', '\\']) => Ok(name),
+        _ => Err(UnpackError::Path { name }),
+    }
 }

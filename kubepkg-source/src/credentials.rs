@@ -3,15 +3,18 @@
 //! Credentials come from sources asked in order; the first that knows the repository wins. The
 //! source that is built in is a Docker `config.json` with its `auths`, `credHelpers` and
 //! `credsStore`, read anew for every fetch, so that a rotated secret counts at once. A key of
-//! `auths` may name a path below the registry, the longest one that fits counts. Nothing here is
+//! `auths` may name a path below the registry, the longest one that fits counts. A file that says nothing
+//! about logins can leave them to the key chain of the desktop, as Helm does. Nothing here is
 //! printed: the debug form of a credential shows no secret, and the output of a helper is never
 //! part of an error.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use docker_credential::{CredentialRetrievalError, DockerCredential};
+use serde_json::{Map, Value};
 
 /// What Docker Hub is called in Docker's own configuration.
 pub(crate) const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
@@ -103,6 +106,37 @@ pub struct DockerConfig {
     path: PathBuf,
     /// A file that somebody named must exist, the usual one need not.
     required: bool,
+    /// The credential helper for all registries while the file names none and holds no login.
+    native: Option<String>,
+}
+
+/// The credential helper of this system's own key chain, as Docker calls it, when its program is in one of the folders
+/// of `path` (the variable `PATH`).
+pub fn native_helper(path: Option<&OsStr>) -> Option<String> {
+    let folders: Vec<PathBuf> = std::env::split_paths(path?).collect();
+    let there = |program: &str| {
+        let program = format!("{program}{}", std::env::consts::EXE_SUFFIX);
+        folders.iter().any(|folder| folder.join(&program).is_file())
+    };
+    let name = match std::env::consts::OS {
+        "macos" => "osxkeychain",
+        "windows" => "wincred",
+        "linux" if there("pass") => "pass",
+        "linux" => "secretservice",
+        _ => return None,
+    };
+    there(&format!("docker-credential-{name}")).then(|| name.to_owned())
+}
+
+/// Whether a configuration says where logins are, or holds one.
+fn says_logins(config: &Map<String, Value>) -> bool {
+    ["credsStore", "credHelpers", "auths"]
+        .iter()
+        .any(|key| match config.get(*key) {
+            Some(Value::String(name)) => !name.is_empty(),
+            Some(Value::Object(table)) => !table.is_empty(),
+            _ => false,
+        })
 }
 
 impl DockerConfig {
@@ -111,6 +145,7 @@ impl DockerConfig {
         Self {
             path: path.into(),
             required: true,
+            native: None,
         }
     }
 
@@ -119,6 +154,7 @@ impl DockerConfig {
         Self {
             path: path.into(),
             required: false,
+            native: None,
         }
     }
 
@@ -130,6 +166,20 @@ impl DockerConfig {
             None => home?.join(".docker"),
         };
         Some(Self::if_there(folder.join("config.json")))
+    }
+
+    /// Leaves logins to this credential helper while the file names none and holds no login; the first login that is
+    /// kept writes its name into the file. [`native_helper`] finds the one of the desktop.
+    #[must_use]
+    pub fn or_native(mut self, helper: Option<String>) -> Self {
+        self.native = helper;
+        self
+    }
+
+    /// The helper for all registries that a configuration does not name itself.
+    pub(crate) fn native(&self, config: &Map<String, Value>) -> Option<&str> {
+        let native = self.native.as_deref();
+        native.filter(|_| !says_logins(config))
     }
 
     /// The file.
@@ -170,13 +220,17 @@ impl DockerConfig {
 
 impl CredentialSource for DockerConfig {
     fn credential(&self, host: &str, path: &str) -> Result<Option<Credential>, CredentialError> {
-        let Some(content) = self.read()? else {
-            return Ok(None);
+        let mut content = match self.read()? {
+            Some(content) => content,
+            None if self.native.is_some() => b"{}".to_vec(),
+            None => return Ok(None),
         };
-        let config: serde_json::Value =
-            serde_json::from_slice(&content).map_err(|_| CredentialError::Format {
-                path: self.path.clone(),
-            })?;
+        let config = serde_json::from_slice(&content);
+        let mut config: Map<String, Value> = config.map_err(|_| self.format_error())?;
+        if let Some(native) = self.native(&config) {
+            config.insert("credsStore".to_owned(), native.into());
+            content = Value::Object(config.clone()).to_string().into_bytes();
+        }
         for server in servers(&config, host, path) {
             match docker_credential::get_credential_from_reader(content.as_slice(), &server) {
                 Ok(DockerCredential::UsernamePassword(user, password)) => {
@@ -212,11 +266,14 @@ impl DockerConfig {
 }
 
 /// The keys to look up, in order: the longest path that the configuration names, then the host.
-fn servers(config: &serde_json::Value, host: &str, path: &str) -> Vec<String> {
+fn servers(config: &Map<String, Value>, host: &str, path: &str) -> Vec<String> {
     let named = |key: &str| {
-        ["auths", "credHelpers"]
-            .iter()
-            .any(|table| config.get(table).and_then(|table| table.get(key)).is_some())
+        ["auths", "credHelpers"].iter().any(|table| {
+            config
+                .get(*table)
+                .and_then(|table| table.get(key))
+                .is_some()
+        })
     };
     let mut servers = Vec::new();
     let mut prefix = format!("{host}/{path}");
@@ -300,6 +357,24 @@ mod tests {
         ));
         let usual = DockerConfig::usual(Some(folder.path()), None).unwrap();
         assert!(usual.credential("h", "p").unwrap().is_none());
+    }
+
+    #[test]
+    fn the_key_chain_of_the_desktop_has_logins_that_the_file_does_not_speak_of() {
+        let desk = DockerConfig::if_there("none").or_native(Some("desk".into()));
+        for (config, expected) in [
+            ("{}", Some("desk")),
+            (
+                r#"{"auths":{},"credsStore":"","HttpHeaders":{}}"#,
+                Some("desk"),
+            ),
+            (r#"{"auths":{"h":{}}}"#, None),
+            (r#"{"credHelpers":{"h":"own"}}"#, None),
+            (r#"{"credsStore":"own"}"#, None),
+        ] {
+            let config = serde_json::from_str(config).unwrap();
+            assert_eq!(desk.native(&config), expected, "{config:?}");
+        }
     }
 
     #[test]

@@ -77,6 +77,7 @@ type Versions = Vec<(Version, IndexEntry)>;
 pub struct Index {
     text: Bytes,
     charts: BTreeMap<String, Chart>,
+    frame: Map<String, Value>,
 }
 
 /// A chart that was read, or the place where it stands.
@@ -107,7 +108,7 @@ impl Index {
         Self::read(text, false)
     }
 
-    /// Reads an index as a whole, and keeps all fields of its entries.
+    /// Reads an index as a whole, and keeps all fields of its entries and what is around them.
     ///
     /// # Errors
     ///
@@ -138,6 +139,7 @@ impl Index {
         Ok(Self {
             charts: skeleton.charts.into_iter().map(place).collect(),
             text,
+            frame: Map::new(),
         })
     }
 
@@ -161,13 +163,18 @@ impl Index {
             };
             (name, chart)
         };
+        let raw = from_json(json, strict, keep)?;
         Ok(Self {
             text: Bytes::new(),
-            charts: from_json(json, strict, keep)?
-                .into_iter()
-                .map(read)
-                .collect(),
+            charts: raw.entries.into_iter().map(read).collect(),
+            frame: raw.frame,
         })
+    }
+
+    /// The index without the versions of its charts, whose lists are empty or null; kept by
+    /// [`parse_whole`](Self::parse_whole) alone.
+    pub fn frame(&self) -> &Map<String, Value> {
+        &self.frame
     }
 
     /// The names of the charts.
@@ -235,6 +242,7 @@ fn one_chart(name: &str, text: &[u8]) -> Result<Versions, IndexError> {
         strict: true,
         keep: false,
         entries: &mut entries,
+        lists: &mut None,
     }
     .deserialize(&mut deserializer)
     .map_err(IndexError::Form)?;
@@ -250,24 +258,19 @@ fn one_chart(name: &str, text: &[u8]) -> Result<Versions, IndexError> {
     Ok(versions)
 }
 
-fn from_json(
-    json: &[u8],
-    strict: bool,
-    keep: bool,
-) -> Result<BTreeMap<String, Versions>, IndexError> {
+fn from_json(json: &[u8], strict: bool, keep: bool) -> Result<RawIndex, IndexError> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let raw = IndexSeed { strict, keep }
+    let mut raw = IndexSeed { strict, keep }
         .deserialize(&mut deserializer)
         .map_err(IndexError::Form)?;
     deserializer.end().map_err(IndexError::Form)?;
     if raw.api_version.is_empty() {
         return Err(IndexError::ApiVersion);
     }
-    let mut entries = raw.entries;
-    for versions in entries.values_mut() {
+    for versions in raw.entries.values_mut() {
         versions.sort_by(|(a, _), (b, _)| b.cmp(a));
     }
-    Ok(entries)
+    Ok(raw)
 }
 
 /// The size of an index is limited where it is read; its content may be as large as that allows.
@@ -285,6 +288,7 @@ fn yaml_limits(text: &[u8]) -> kubepkg_yaml::Limits {
 struct RawIndex {
     api_version: String,
     entries: BTreeMap<String, Versions>,
+    frame: Map<String, Value>,
 }
 
 const INDEX_FIELDS: [&str; 6] = [
@@ -324,28 +328,40 @@ impl<'de> Visitor<'de> for IndexSeed {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawIndex, A::Error> {
         let mut index = RawIndex::default();
         while let Some(key) = map.next_key::<String>()? {
-            match canonical(&key, &INDEX_FIELDS) {
+            let value = match canonical(&key, &INDEX_FIELDS) {
                 Some("apiVersion") => {
                     let value: Value = map.next_value()?;
                     index.api_version = direct_text("apiVersion", &value, self.strict)
                         .map_err(A::Error::custom)?
                         .unwrap_or_default();
+                    value
                 }
-                Some("entries") => map.next_value_seed(EntriesSeed {
-                    strict: self.strict,
-                    keep: self.keep,
-                    entries: &mut index.entries,
-                })?,
+                Some("entries") => {
+                    let mut lists = None;
+                    map.next_value_seed(EntriesSeed {
+                        strict: self.strict,
+                        keep: self.keep,
+                        entries: &mut index.entries,
+                        lists: &mut lists,
+                    })?;
+                    lists.into()
+                }
                 Some("generated") => {
                     let time: Option<String> = map.next_value()?;
                     check_time(time.as_deref()).map_err(A::Error::custom)?;
+                    time.into()
                 }
                 None if self.strict => {
                     return Err(A::Error::custom(format_args!("unknown field {key:?}")));
                 }
+                _ if self.keep => map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
+                    Value::Null
                 }
+            };
+            if self.keep {
+                index.frame.insert(key, value);
             }
         }
         Ok(index)
@@ -357,6 +373,8 @@ struct EntriesSeed<'a> {
     strict: bool,
     keep: bool,
     entries: &'a mut BTreeMap<String, Versions>,
+    /// Empty lists by chart, null where there is none.
+    lists: &'a mut Option<Map<String, Value>>,
 }
 
 impl<'de> DeserializeSeed<'de> for EntriesSeed<'_> {
@@ -379,8 +397,13 @@ impl<'de> Visitor<'de> for EntriesSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let lists = self.lists.get_or_insert_default();
         while let Some(chart) = map.next_key::<String>()? {
             let raw: Option<Vec<Option<Map<String, Value>>>> = map.next_value()?;
+            if self.keep {
+                let list = raw.as_ref().map(|_| Vec::<Value>::new());
+                lists.insert(chart.clone(), list.into());
+            }
             let mut versions = Vec::new();
             for fields in raw.unwrap_or_default().into_iter().flatten() {
                 let entry = entry(&fields, self.strict)

@@ -23,7 +23,7 @@ mod versions;
 
 pub use cache::ArchiveCache;
 pub use charts::{Charts, FetchedChart, SourceError, SourceOptions};
-pub use credentials::{Credential, CredentialError, CredentialSource, DockerConfig};
+pub use credentials::{Credential, CredentialError, CredentialSource, DockerConfig, native_helper};
 pub use digest_reader::{DigestClaim, DigestReader, Unverified, Verified};
 pub use failure::{Failure, Missing};
 pub use fetch::{Cache, Fetch, FetchRequest, Fetched};

@@ -2,7 +2,7 @@
 //!
 //! A login is checked against the registry before anything is kept: its `/v2/` must answer to the credential. It is
 //! kept where a Docker configuration says: in the credential helper of the host (`credHelpers`), in the one for all
-//! (`credsStore`), or else in the file itself, base64 under `auths`, readable by its owner alone. Everything else in
+//! (`credsStore`, which may be that of the desktop), or else in the file itself, base64 under `auths`, readable by its owner alone. Everything else in
 //! the file stays. The file is replaced as a whole. Helm and Docker read what is written here.
 
 use std::io::Write as _;
@@ -76,6 +76,9 @@ impl DockerConfig {
             // What Docker's helpers call somebody who has a token instead of a name.
             Credential::IdentityToken(token) => ("<token>", token.as_str()),
         };
+        if let Some(native) = self.native(&config) {
+            config.insert("credsStore".to_owned(), native.into());
+        }
         let entry = match helper(&config, &server) {
             Some(helper) => {
                 let message = json!({ "ServerURL": server, "Username": user, "Secret": secret });

@@ -128,9 +128,16 @@ impl Net {
                 .redirect(redirects(limits.redirects))
                 .tls_certs_merge(certificates.clone())
         };
+        let proxied = || {
+            if proxies_are_off() {
+                base().no_proxy()
+            } else {
+                base()
+            }
+        };
         Ok(Self {
-            documents: build(base())?,
-            archives: build(base().no_gzip())?,
+            documents: build(proxied())?,
+            archives: build(proxied().no_gzip())?,
             local_documents: build(base().no_proxy())?,
             local_archives: build(base().no_gzip().no_proxy())?,
         })
@@ -160,6 +167,15 @@ impl Net {
             (true, ContentKind::Archive) => &self.local_archives,
         }
     }
+}
+
+/// Whether the environment excepts every host, addresses included, which the client below does not take `*` for.
+fn proxies_are_off() -> bool {
+    let lists = ["NO_PROXY", "no_proxy"].map(|name| std::env::var(name).unwrap_or_default());
+    lists
+        .iter()
+        .flat_map(|list| list.split(','))
+        .any(|host| host.trim() == "*")
 }
 
 fn redirects(limit: usize) -> Policy {

@@ -13,6 +13,7 @@ mod session;
 mod tags;
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -249,12 +250,55 @@ impl OciRegistry {
 }
 
 /// The repositories that may hold a chart of this name, in the order in which they are asked.
-fn places(location: &OciLocation, name: &str) -> Result<Vec<OciReference>, Failure> {
-    let mut places = vec![location.repository(name).map_err(Failure::Reference)?];
-    if let Some(itself) = location.named(name) {
+fn places(request: &FetchRequest) -> Result<Vec<OciReference>, Failure> {
+    let location = oci(&request.location)?;
+    let mut places = vec![
+        location
+            .repository(&request.name)
+            .map_err(Failure::Reference)?,
+    ];
+    if let Some(itself) = location.named(&request.name) {
         places.push(itself);
     }
     Ok(places)
+}
+
+/// The same with the spellings that the tag of the version may have, as it was asked for first.
+fn tagged(request: &FetchRequest) -> Result<Vec<Vec<OciReference>>, Failure> {
+    let spellings = [request.version.clone(), other_spelling(&request.version)];
+    let tagged = |place: OciReference| {
+        let tagged = |version: &String| place.clone().with_tag(version).map_err(Failure::Reference);
+        spellings.iter().map(tagged).collect()
+    };
+    places(request)?.into_iter().map(tagged).collect()
+}
+
+/// Asks place after place, each in all its spellings, until one has an answer. A place that refuses us is left for the
+/// next. Reported is the first failure, which is about the text as it was asked for.
+async fn first_of<T, F>(
+    places: Vec<Vec<OciReference>>,
+    ask: impl Fn(OciReference) -> F,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let mut first = None;
+    for spellings in places {
+        for reference in spellings {
+            match ask(reference).await {
+                Err(failure) if may_be_elsewhere(&failure) => {
+                    let refused = matches!(failure, Failure::Refused { .. });
+                    first.get_or_insert(failure);
+                    if refused {
+                        break;
+                    }
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+    // There is a place always.
+    Err(first.unwrap_or(Failure::Offline))
 }
 
 /// Whether a registry's answer may mean that there is no such repository. Some deny what they don't have.
@@ -295,27 +339,10 @@ fn layer_digest(layer: &Layer, manifest_url: &Url) -> Result<Digest, Failure> {
 #[async_trait]
 impl Fetch for OciRegistry {
     async fn fetch(&self, request: &FetchRequest, cache: &Cache) -> Result<Fetched, Failure> {
-        let mut first = None;
-        for place in places(oci(&request.location)?, &request.name)? {
-            for version in [request.version.clone(), other_spelling(&request.version)] {
-                let reference = place
-                    .clone()
-                    .with_tag(&version)
-                    .map_err(Failure::Reference)?;
-                match self.pull(&reference, None, request, cache).await {
-                    Err(failure) if may_be_elsewhere(&failure) => {
-                        // The text as it was asked for is the one to report.
-                        let refused = matches!(failure, Failure::Refused { .. });
-                        first.get_or_insert(failure);
-                        if refused {
-                            break;
-                        }
-                    }
-                    outcome => return outcome,
-                }
-            }
-        }
-        Err(first.unwrap_or(Failure::Offline))
+        first_of(tagged(request)?, |reference| async move {
+            self.pull(&reference, None, request, cache).await
+        })
+        .await
     }
 
     async fn versions(
@@ -323,17 +350,13 @@ impl Fetch for OciRegistry {
         request: &FetchRequest,
         _cache: &Cache,
     ) -> Result<Vec<String>, Failure> {
-        let mut first = None;
-        for place in places(oci(&request.location)?, &request.name)? {
-            match self.tags(&place).await {
-                Ok(tags) => return Ok(versions_of_tags(tags)),
-                Err(failure) if may_be_elsewhere(&failure) => {
-                    first.get_or_insert(failure);
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
-        Err(first.unwrap_or(Failure::Offline))
+        let places = places(request)?.into_iter().map(|place| vec![place]);
+        let tags = first_of(
+            places.collect(),
+            |place| async move { self.tags(&place).await },
+        )
+        .await?;
+        Ok(versions_of_tags(tags))
     }
 
     async fn provenance(
@@ -341,22 +364,10 @@ impl Fetch for OciRegistry {
         request: &FetchRequest,
         _cache: &Cache,
     ) -> Result<Option<Bytes>, Failure> {
-        let mut first = None;
-        for place in places(oci(&request.location)?, &request.name)? {
-            for version in [request.version.clone(), other_spelling(&request.version)] {
-                let reference = place
-                    .clone()
-                    .with_tag(&version)
-                    .map_err(Failure::Reference)?;
-                match self.pull_provenance(&reference).await {
-                    Err(failure) if may_be_elsewhere(&failure) => {
-                        first.get_or_insert(failure);
-                    }
-                    outcome => return outcome,
-                }
-            }
-        }
-        Err(first.unwrap_or(Failure::Offline))
+        first_of(tagged(request)?, |reference| async move {
+            self.pull_provenance(&reference).await
+        })
+        .await
     }
 
     /// An exact version is its own answer: no registry is asked for a list.

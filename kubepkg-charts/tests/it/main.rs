@@ -8,6 +8,7 @@
 )]
 
 mod dependencies;
+mod examples;
 mod helm;
 #[cfg(feature = "provenance")]
 mod provenance;

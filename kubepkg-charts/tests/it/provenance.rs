@@ -211,10 +211,22 @@ async fn a_pull_can_insist_on_a_signature() {
         .await
         .unwrap_err();
     assert!(matches!(error, PullError::NoProvenance { .. }), "{error:?}");
+    let if_there = |ring: Keyring| PullOptions {
+        provenance: ProvenanceWish::CheckIfThere(ring.into()),
+        ..PullOptions::default()
+    };
+    let lenient = if_there(ring(&helm, "public.gpg"));
+    let pulled = pull(&client(), &address("unsigned"), &lenient).await;
+    assert_eq!(pulled.unwrap().signed, None, "nobody vouches for it");
+    let pulled = pull(&client(), &address("signed"), &lenient).await;
+    assert_eq!(pulled.unwrap().signed.unwrap().names, [NAME]);
+
     let stranger = key("Eve <eve@example.com>", None).to_bytes().unwrap();
-    let options = wanted(Keyring::parse(&stranger).unwrap());
-    let error = pull(&client(), &address("signed"), &options)
-        .await
-        .unwrap_err();
-    assert!(matches!(error, PullError::Provenance { .. }), "{error:?}");
+    let stranger = || Keyring::parse(&stranger).unwrap();
+    for options in [wanted(stranger()), if_there(stranger())] {
+        let error = pull(&client(), &address("signed"), &options)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, PullError::Provenance { .. }), "{error:?}");
+    }
 }

@@ -22,6 +22,15 @@ fn without_times(text: &str) -> String {
     lines.join("\n")
 }
 
+/// The same for JSON, character by character but for the times.
+fn without_json_times(text: &str) -> String {
+    let time = |line: &&str| {
+        let line = line.trim_start();
+        !line.starts_with("\"created\": ") && !line.starts_with("\"generated\": ")
+    };
+    text.split_inclusive('\n').filter(time).collect()
+}
+
 fn charts(helm: &Helm) {
     for (folder, yaml) in [
         (
@@ -30,7 +39,7 @@ fn charts(helm: &Helm) {
         ),
         (
             "a2",
-            "apiVersion: v2\nname: a\nversion: 1.10.0\ndescription: 'x: \"y\" <z>'\nkubeVersion: '>=1.20.0-0'\n",
+            "apiVersion: v2\nname: a\nversion: 1.10.0\ndescription: 'x: \"y\" <z> &  ä'\nkubeVersion: '>=1.20.0-0'\n",
         ),
         (
             "a3",
@@ -69,6 +78,10 @@ fn the_index_of_a_folder_is_the_one_that_helm_makes() {
             without_times(&theirs),
             "{url}"
         );
+        helm.run(&["repo", "index", "repo", "--url", url, "--json"]);
+        let theirs = std::fs::read_to_string(helm.path("repo/index.yaml")).unwrap();
+        let ours = ours.to_json().unwrap();
+        assert_eq!(without_json_times(&ours), without_json_times(&theirs));
         std::fs::remove_file(helm.path("repo/index.yaml")).unwrap();
     }
 }
@@ -117,5 +130,7 @@ fn what_is_written_is_read_again() {
         IndexFile::of_folder(&helm.path("repo"), "", NOW, &ChartLimits::default()).unwrap();
     index.sort();
     let text = index.to_yaml().unwrap();
+    assert_eq!(IndexFile::parse(text.as_bytes()).unwrap(), index);
+    let text = index.to_json().unwrap();
     assert_eq!(IndexFile::parse(text.as_bytes()).unwrap(), index);
 }

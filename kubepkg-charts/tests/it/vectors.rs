@@ -1,9 +1,12 @@
-//! Vectors made with Helm 4.3.1: indexes as they are loaded, added to and merged, and provenance files.
+//! Vectors made with Helm 4.3.1: indexes as they are loaded, added to and merged, archives as they are unpacked, and
+//! provenance files.
 
-use kubepkg_charts::{IndexFile, Message};
-use kubepkg_helm::Metadata;
+use kubepkg_charts::{IndexFile, Message, unpack};
+use kubepkg_helm::{ChartLimits, Metadata};
 use kubepkg_vectors::Vectors;
 use serde_json::{Value, json};
+
+use crate::helm::names;
 
 const EXCEPTIONS: &str = include_str!("../vectors/exceptions.txt");
 const INDEX: Vectors<'_> = Vectors {
@@ -14,6 +17,12 @@ const INDEX: Vectors<'_> = Vectors {
 const PROVENANCE: Vectors<'_> = Vectors {
     name: "helm-misc-provenance",
     packed: include_bytes!("../vectors/helm-misc-provenance.jsonl.gz"),
+    exceptions: EXCEPTIONS,
+};
+/// Rows that tell what loading an archive comes to; what unpacking it comes to stands beside that.
+const UNPACK: Vectors<'_> = Vectors {
+    name: "oci-tar-load",
+    packed: include_bytes!("../../../kubepkg-helm/tests/vectors/oci-tar-load.jsonl.gz"),
     exceptions: EXCEPTIONS,
 };
 
@@ -93,6 +102,31 @@ fn merge(row: &Value) -> Result<(), String> {
     same(&order(&index), &row["order"])?;
     index.sort();
     same(&order(&index), &row["order_after_sort"])
+}
+
+#[test]
+fn archives_become_the_folders_that_helm_makes_of_them() {
+    UNPACK.run(|row| {
+        if row["expanded"].is_null() && row["expand_error"].is_null() {
+            return Ok(());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let max = row["max_decompressed_chart_size"].as_u64();
+        let limits = ChartLimits {
+            max_bytes: max.unwrap_or(100 << 20),
+            ..ChartLimits::default()
+        };
+        let unpacked = unpack(&kubepkg_vectors::archive(row), folder.path(), &limits);
+        let found = names(folder.path());
+        match (unpacked, row["expand_error"].as_str()) {
+            (Ok(_), None) => same(&json!(found), &row["expanded"]),
+            (Err(ours), Some(theirs)) => {
+                same(&found, &Vec::new())?;
+                same(&ours.to_string(), &theirs.to_owned())
+            }
+            (ours, theirs) => Err(format!("{ours:?} instead of {theirs:?}")),
+        }
+    });
 }
 
 #[test]

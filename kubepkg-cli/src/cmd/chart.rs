@@ -152,20 +152,28 @@ struct Login {
 #[derive(Debug, Subcommand)]
 enum Dependency {
     /// Choose versions, fetch them into charts/ and write the lock
-    Update {
-        /// The chart's folder
-        folder: PathBuf,
-    },
+    Update(Brings),
     /// Fetch what the lock says into charts/
-    Build {
-        /// The chart's folder
-        folder: PathBuf,
-    },
+    Build(Brings),
     /// Show what there is
     List {
         /// The chart
         chart: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+struct Brings {
+    /// The chart's folder
+    folder: PathBuf,
+    /// Check signatures by the keys of the ring; update insists on them, build takes what has none
+    #[cfg(feature = "provenance")]
+    #[arg(long, requires = "keyring")]
+    verify: bool,
+    /// Ring with the public keys that count
+    #[cfg(feature = "provenance")]
+    #[arg(long, value_name = "FILE")]
+    keyring: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -178,6 +186,9 @@ struct Index {
     /// Index whose entries stay where the folder has none
     #[arg(long, value_name = "FILE")]
     merge: Option<PathBuf>,
+    /// Write JSON, which is YAML, into index.yaml
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) async fn run(arguments: &Arguments, context: &mut Context) -> Result<Exit, CliError> {
@@ -326,22 +337,46 @@ fn logged_out(host: &str, network: &Network) -> Result<String, ChartError> {
 }
 
 async fn depended(command: &Dependency, network: &Network) -> Result<String, ChartError> {
-    let folder = match command {
+    let (brings, build) = match command {
         Dependency::List { chart } => {
             return Ok(list_dependencies(chart, &ChartLimits::default())?.to_text(CELL));
         }
-        Dependency::Update { folder } | Dependency::Build { folder } => folder,
+        Dependency::Update(brings) => (brings, false),
+        Dependency::Build(brings) => (brings, true),
     };
     let charts = network.charts()?;
     let options = DependencyOptions {
         repositories: network.repositories()?,
+        provenance: wish(brings, build)?,
         ..DependencyOptions::default()
     };
-    let brought = match command {
-        Dependency::Build { .. } => dependencies::build(&charts, folder, &options).await?,
-        _ => dependencies::update(&charts, folder, &options).await?,
+    let brought = if build {
+        dependencies::build(&charts, &brings.folder, &options).await?
+    } else {
+        dependencies::update(&charts, &brings.folder, &options).await?
     };
     Ok(told(&brought))
+}
+
+/// What becomes of the signatures of dependencies.
+#[cfg(feature = "provenance")]
+fn wish(brings: &Brings, build: bool) -> Result<ProvenanceWish, ChartError> {
+    let (true, Some(keyring)) = (brings.verify, &brings.keyring) else {
+        return Ok(ProvenanceWish::Ignore);
+    };
+    let ring = kubepkg_charts::Keyring::parse(&read(keyring)?)?.into();
+    // As in Helm.
+    Ok(if build {
+        ProvenanceWish::CheckIfThere(ring)
+    } else {
+        ProvenanceWish::Check(ring)
+    })
+}
+
+#[cfg(not(feature = "provenance"))]
+#[expect(clippy::unnecessary_wraps, reason = "only a ring can't be read")]
+fn wish(_: &Brings, _: bool) -> Result<ProvenanceWish, ChartError> {
+    Ok(ProvenanceWish::Ignore)
 }
 
 fn told(brought: &Brought) -> String {
@@ -371,6 +406,11 @@ fn indexed(arguments: &Index) -> Result<String, ChartError> {
     }
     index.sort();
     let path = arguments.folder.join("index.yaml");
-    std::fs::write(&path, index.to_yaml()?).map_err(ChartError::file(&path))?;
+    let text = if arguments.json {
+        index.to_json()?
+    } else {
+        index.to_yaml()?
+    };
+    std::fs::write(&path, text).map_err(ChartError::file(&path))?;
     Ok(path.display().to_string())
 }

@@ -7,20 +7,31 @@ use std::process::{Command, Stdio};
 use kubepkg_sandbox::{ChartServer, DockerRegistry};
 
 /// What a run came to: its exit code and what it wrote.
-struct Run {
-    code: Option<i32>,
-    results: String,
-    messages: String,
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) results: String,
+    pub(crate) messages: String,
 }
 
 /// Runs `kubepkg chart` in a folder that is also its home.
 fn chart(home: &Path, arguments: &[&str], input: &str) -> Run {
+    chart_with(home, arguments, input, &[])
+}
+
+/// The same with more in the environment than a home.
+pub(crate) fn chart_with(
+    home: &Path,
+    arguments: &[&str],
+    input: &str,
+    environment: &[(&str, &str)],
+) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_kubepkg"))
         .arg("chart")
         .args(arguments)
         .current_dir(home)
         .env_clear()
         .env("HOME", home)
+        .envs(environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -40,7 +51,7 @@ fn chart(home: &Path, arguments: &[&str], input: &str) -> Run {
     }
 }
 
-fn write_chart(folder: &Path, yaml: &str) {
+pub(crate) fn write_chart(folder: &Path, yaml: &str) {
     std::fs::create_dir_all(folder).unwrap();
     std::fs::write(folder.join("Chart.yaml"), yaml).unwrap();
 }
@@ -156,6 +167,13 @@ fn a_folder_of_archives_becomes_a_repository() {
     let text = std::fs::read_to_string(home.path().join("repo/index.yaml")).unwrap();
     assert!(
         text.contains("- https://h.example/charts/web-1.0.0.tgz\n"),
+        "{text}"
+    );
+    run(&["index", "repo", "--url", url, "--json"]);
+    let text = std::fs::read_to_string(home.path().join("repo/index.yaml")).unwrap();
+    assert!(text.starts_with("{\n  \"apiVersion\": \"v1\","), "{text}");
+    assert!(
+        text.contains("\"https://h.example/charts/web-1.0.0.tgz\""),
         "{text}"
     );
 }

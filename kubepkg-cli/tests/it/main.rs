@@ -10,10 +10,12 @@
 
 mod chart;
 mod command_line;
+mod credential_helper;
 mod desk;
 mod extend;
 mod history;
 mod install;
+mod proxy;
 mod remove;
 mod rollback;
 mod wait;

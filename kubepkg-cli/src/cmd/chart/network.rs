@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use kubepkg_charts::Repositories;
-use kubepkg_source::{Charts, DockerConfig, SourceOptions};
+use kubepkg_source::{Charts, DockerConfig, SourceOptions, native_helper};
 
 use super::error::ChartError;
 
@@ -64,11 +64,13 @@ impl Network {
         Ok(Charts::new(options)?)
     }
 
-    /// The file that logins go to: the one that Helm uses.
+    /// The file that logins go to: the one that Helm uses. While it says nothing of logins, the key chain of the desktop
+    /// has them, as with Helm.
     pub(super) fn login_config(&self) -> Result<DockerConfig, ChartError> {
         let path = self.registry_config.clone();
         let path = path.or_else(|| helm_config().map(|folder| folder.join("registry/config.json")));
-        path.map(DockerConfig::if_there).ok_or(ChartError::NoHome)
+        let config = DockerConfig::if_there(path.ok_or(ChartError::NoHome)?);
+        Ok(config.or_native(native_helper(std::env::var_os("PATH").as_deref())))
     }
 
     pub(super) fn repositories(&self) -> Result<Repositories, ChartError> {

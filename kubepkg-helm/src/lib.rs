@@ -99,8 +99,8 @@ pub use objects::ManifestError;
 pub use operation::{
     Advance, Change, ChangeKind, CrdPolicy, Failure, FailureReason, HookLog, InstallRequest,
     KeptBecause, KeptObject, NamespaceSpec, ObjectEvent, ObjectStatus, OnFailure, Operation,
-    OperationError, Outcome, Preflight, ReleaseOptions, ReuseValues, RollbackRequest, TestRequest,
-    Unchanged, UninstallRequest, UpgradeRequest,
+    OperationError, Outcome, PostRendering, Preflight, ReleaseOptions, ReuseValues,
+    RollbackRequest, TestRequest, Unchanged, UninstallRequest, UpgradeRequest,
 };
 #[cfg(feature = "cluster")]
 pub use plan::{OperationKind, Step};

@@ -28,8 +28,8 @@ pub use error::{Failure, FailureReason, ObjectEvent, ObjectStatus, OperationErro
 pub use logs::HookLog;
 pub use preview::{Change, ChangeKind};
 pub use request::{
-    CrdPolicy, InstallRequest, NamespaceSpec, OnFailure, Preflight, ReleaseOptions, ReuseValues,
-    RollbackRequest, TestRequest, Unchanged, UninstallRequest, UpgradeRequest,
+    CrdPolicy, InstallRequest, NamespaceSpec, OnFailure, PostRendering, Preflight, ReleaseOptions,
+    ReuseValues, RollbackRequest, TestRequest, Unchanged, UninstallRequest, UpgradeRequest,
 };
 
 use crate::cluster::{Following, ResourceKind};
@@ -165,6 +165,8 @@ pub struct Operation {
     following: Option<Following>,
     /// When a container was first seen to lack its image, by Pod and container.
     imageless: BTreeMap<(String, String), Timestamp>,
+    /// What containers of awaited workloads were last seen to wait for.
+    held: BTreeMap<explain::StatusKey, Vec<ObjectEvent>>,
     /// When Pods were last looked at.
     pods_seen: Option<Timestamp>,
     looks: u32,
@@ -257,8 +259,14 @@ impl Operation {
             }
             Ok(Done::NotYet(not_ready)) => {
                 if self.is_late() {
-                    let failure =
-                        self.word(&step, Failure::timeout(not_ready, step_is_removal(&step)));
+                    let failure = Failure::timeout(not_ready, step_is_removal(&step));
+                    let mut failure = self.word(&step, failure);
+                    if let Step::AwaitHook(index) = step {
+                        // What is deleted now can't be asked later.
+                        self.explain(&mut failure.objects).await;
+                        self.keep_logs(index, true).await;
+                        self.hook_failed(&step).await;
+                    }
                     return self.finish_failed(failure).await;
                 }
                 self.looks = self.looks.saturating_add(1);

@@ -210,6 +210,7 @@ impl Operation {
             hook_answers: BTreeMap::new(),
             following: None,
             imageless: BTreeMap::new(),
+            held: BTreeMap::new(),
             pods_seen: None,
             looks: 0,
             failure: None,

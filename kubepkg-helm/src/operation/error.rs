@@ -45,7 +45,9 @@ pub struct ObjectStatus {
     pub reason: String,
     /// A sentence for people.
     pub message: String,
-    /// What last happened to it and its Pods, the newest last; filled in when the operation has failed.
+    /// What last happened to it and its Pods, the newest last, when the operation has failed. While it is awaited, what
+    /// containers of its Pods wait for, as far as Pods are looked at
+    /// ([`ReleaseOptions::image_patience`](crate::ReleaseOptions::image_patience)).
     pub events: Vec<ObjectEvent>,
 }
 

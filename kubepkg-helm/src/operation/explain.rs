@@ -95,6 +95,15 @@ impl Operation {
         object.events = events;
     }
 
+    /// Adds what the containers of workloads were last seen to wait for.
+    pub(super) fn tell_held(&self, objects: &mut [ObjectStatus]) {
+        for object in objects {
+            if let Some(events) = self.held.get(&key_of(object)) {
+                object.events.clone_from(events);
+            }
+        }
+    }
+
     /// The failure of workloads whose images have been missing for longer than the caller is patient.
     pub(super) async fn image_failure(
         &mut self,
@@ -111,12 +120,15 @@ impl Operation {
             return None;
         }
         self.pods_seen = Some(now);
+        self.held.clear();
         let mut failed = Vec::new();
         let mut still = BTreeMap::new();
         for (status, live) in workloads {
             let cluster = self.helm.cluster();
             let mut held = held_containers(cluster, &status.namespace, live).await;
             held.retain(|one| wants(live, one));
+            let events = held.iter().take(EVENTS).map(Held::event).collect();
+            self.held.insert(key_of(status), events);
             for one in held {
                 let never = NEVER.contains(&one.reason.as_str());
                 if !never && !NO_IMAGE.contains(&one.reason.as_str()) {
@@ -146,6 +158,19 @@ impl Operation {
             ..Failure::not_ready(failed)
         })
     }
+}
+
+/// Kind, namespace and name.
+pub(super) type StatusKey = (String, String, String);
+
+fn key_of(status: &ObjectStatus) -> StatusKey {
+    let ObjectStatus {
+        kind,
+        namespace,
+        name,
+        ..
+    } = status;
+    (kind.clone(), namespace.clone(), name.clone())
 }
 
 fn same(a: &ObjectStatus, b: &ObjectStatus) -> bool {

@@ -3,7 +3,7 @@
 //! its own.
 
 use super::install::crd_objects;
-use super::request::{CrdPolicy, InstallRequest, ReleaseOptions, UpgradeRequest};
+use super::request::{CrdPolicy, InstallRequest, PostRendering, ReleaseOptions, UpgradeRequest};
 use super::{Operation, OperationError, Outcome};
 use crate::cluster::{ClusterLookup, Discovery, kinds_of_crd};
 use crate::helm::Helm;
@@ -25,10 +25,9 @@ impl Helm {
         let replaced = self.check_install(&request).await?;
         let facts = ReleaseFacts::install(&request.name, &request.namespace);
         let policy = request.options.crds.unwrap_or(CrdPolicy::Create);
-        let skip_schema = request.options.skip_schema;
         let (chart, values) = (Arc::clone(&request.chart), request.values.clone());
         let rendered = self
-            .render(chart, values, facts, skip_schema, policy)
+            .render(chart, values, facts, policy, &request.options)
             .await?;
         self.install_of(request, rendered, replaced).await
     }
@@ -45,10 +44,9 @@ impl Helm {
         let base = self.upgrade_base(&request).await?;
         let facts = ReleaseFacts::upgrade(&request.name, &request.namespace, base.revision());
         let policy = request.options.crds.unwrap_or(CrdPolicy::Skip);
-        let skip_schema = request.options.skip_schema;
         let (chart, values) = base.values_of(&request)?;
         let rendered = self
-            .render(chart, values, facts, skip_schema, policy)
+            .render(chart, values, facts, policy, &request.options)
             .await?;
         self.upgrade_of(request, base, rendered).await
     }
@@ -119,7 +117,8 @@ impl Helm {
         self.undo_if_asked(outcome, &options).await
     }
 
-    /// Renders a chart for this cluster, as an install or upgrade of it would.
+    /// Renders a chart for this cluster, as an install or upgrade of it with these options would, which call it.
+    /// Of the options `skip_schema` and `post_render` count.
     ///
     /// # Errors
     /// When the cluster can't be asked or the chart can't be rendered.
@@ -128,8 +127,8 @@ impl Helm {
         chart: Arc<Chart>,
         values: Values,
         facts: ReleaseFacts,
-        skip_schema: bool,
         crds: CrdPolicy,
+        options: &ReleaseOptions,
     ) -> Result<Rendered, OperationError> {
         let mut known = Discovery::clone(&*self.cluster().discovery().await?);
         if crds != CrdPolicy::Skip && !chart.crds().is_empty() {
@@ -144,10 +143,12 @@ impl Helm {
         }
         let capabilities = known.capabilities()?;
         let lookup = ClusterLookup::new(self.shared_cluster(), tokio::runtime::Handle::current());
+        let (skip_schema, post_render) = (options.skip_schema, options.post_render.clone());
         tokio::task::spawn_blocking(move || {
             let options = RenderOptions {
                 lookup: Some(&lookup),
                 skip_schema,
+                post_render: post_render.as_ref().map(PostRendering::of_rendering),
                 ..RenderOptions::default()
             };
             crate::render(&chart, &values, &facts, &capabilities, &options)

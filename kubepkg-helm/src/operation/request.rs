@@ -2,7 +2,7 @@
 //! combination is allowed; `Default` is Helm's command line.
 
 use crate::progress::{Propagation, Wait};
-use crate::{Chart, Values};
+use crate::{Chart, PostRender, PostRenderStrategy, PostRenderer, Values};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,13 +35,13 @@ pub enum Preflight {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unchanged {
     /// Each is read, and applied only when that would change it: what somebody else changed, took over or
-    /// deleted is put right (or is a conflict) as if all were applied.
+    /// deleted is put right (or is a conflict) as if all were applied. It costs one request an object.
     #[default]
     Compare,
     /// They are applied like the others, as Helm does.
     Apply,
     /// They are not looked at, unless the revision before failed or was written by a client: for callers that
-    /// follow the objects by other means.
+    /// follow the objects by other means. An upgrade that changes nothing then costs four requests in all.
     Trust,
 }
 
@@ -84,6 +84,52 @@ pub struct NamespaceSpec {
     pub annotations: BTreeMap<String, String>,
 }
 
+/// A post-renderer of an install or upgrade (`--post-renderer`), shared with the thread that renders.
+///
+/// What it gives back is what is applied and recorded: a rollback brings it back without asking it again, as Helm does.
+/// Two are equal when they are one and the same renderer with the same strategy.
+#[derive(Clone)]
+pub struct PostRendering {
+    renderer: Arc<dyn PostRenderer + Send + Sync>,
+    strategy: PostRenderStrategy,
+}
+
+impl PostRendering {
+    /// A post-renderer that gets what the strategy says; a closure will do.
+    pub fn new(
+        renderer: impl PostRenderer + Send + Sync + 'static,
+        strategy: PostRenderStrategy,
+    ) -> Self {
+        Self {
+            renderer: Arc::new(renderer),
+            strategy,
+        }
+    }
+
+    pub(super) fn of_rendering(&self) -> PostRender<'_> {
+        PostRender {
+            renderer: &*self.renderer,
+            strategy: self.strategy,
+        }
+    }
+}
+
+impl PartialEq for PostRendering {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.renderer, &other.renderer) && self.strategy == other.strategy
+    }
+}
+
+impl Eq for PostRendering {}
+
+impl std::fmt::Debug for PostRendering {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostRendering")
+            .field("strategy", &self.strategy)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Choices that installs, upgrades and rollbacks share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
@@ -116,6 +162,8 @@ pub struct ReleaseOptions {
     pub max_history: usize,
     /// Do not check values against the chart's schema.
     pub skip_schema: bool,
+    /// Who changes the rendered documents of an install or upgrade before they are sorted into objects and hooks.
+    pub post_render: Option<PostRendering>,
     /// When new objects are checked for another owner.
     pub preflight: Preflight,
     /// What happens to objects that the manifest leaves as they were.
@@ -145,6 +193,7 @@ impl Default for ReleaseOptions {
             server_side: None,
             max_history: 10,
             skip_schema: false,
+            post_render: None,
             preflight: Preflight::Auto,
             unchanged: Unchanged::Compare,
             reuse_values: ReuseValues::Reset,
@@ -195,7 +244,7 @@ pub struct RollbackRequest {
     /// The revision to return to; the one before the newest when none.
     pub to: Option<u32>,
     /// Choices; `labels` are added to those of the revision returned to, as for an upgrade. `crds`,
-    /// `create_namespace` and `skip_schema` do not matter.
+    /// `create_namespace`, `post_render` and `skip_schema` do not matter.
     pub options: ReleaseOptions,
 }
 

@@ -128,6 +128,7 @@ impl Operation {
         if let Some(failure) = self.image_failure(&workloads).await {
             return Err(StepError::Failed(failure));
         }
+        self.tell_held(&mut open);
         if open.iter().any(|status| status.status != Status::Failed) {
             return Ok(Done::NotYet(open));
         }

@@ -138,6 +138,25 @@ async fn dependents_are_treated_as_in_helm() {
     }
 }
 
+/// The time-out of a hook is that of the operation.
+#[tokio::test]
+async fn a_hook_that_does_not_end_in_time_fails_as_in_helm() {
+    let mut hook = test_pod("slow", "never", "before-hook-creation");
+    hook["metadata"]["annotations"]["helm.sh/hook"] = json!("pre-upgrade");
+    let good = ChartFolder::new("1.0.0", &[config_map("a", "1")]);
+    let slow = ChartFolder::new("1.1.0", &[config_map("a", "2"), hook]);
+    let upgrade = Step::Upgrade(with(|choice| choice.timeout = Some(4)));
+    live_alike(
+        "hooktime",
+        &[
+            ("install", &good, Step::Install(Choice::default())),
+            ("slow hook", &slow, upgrade),
+            ("rollback", &slow, Step::Rollback(1, Choice::default())),
+        ],
+    )
+    .await;
+}
+
 fn test_pod(name: &str, fate: &str, delete: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {
             "helm.sh/hook": "test", "helm.sh/hook-delete-policy": delete,

@@ -197,6 +197,28 @@ async fn an_image_that_is_missing_for_too_long_is_a_failure() {
 }
 
 #[tokio::test]
+async fn what_containers_wait_for_is_told_while_they_are_awaited() {
+    let options = ReleaseOptions {
+        image_patience: Some(Duration::from_secs(8)),
+        ..waiting(Wait::Ready)
+    };
+    let namespace = plane().await.namespace("held").await.unwrap();
+    let helm = helm_of("kubepkg").await;
+    let web = [deployment("web", "pull-error")];
+    let mut operation = begin(&helm, &namespace, &web, options).await;
+    let mut told = Vec::new();
+    let outcome = operation.run_with(|advance| {
+        if let Advance::Waiting { not_ready, .. } = advance {
+            told.extend(not_ready.iter().flat_map(|object| object.events.clone()));
+        }
+    });
+    assert!(!outcome.await.unwrap().succeeded());
+    let reasons: Vec<&str> = told.iter().map(|event| event.reason.as_str()).collect();
+    assert!(reasons.contains(&"ImagePullBackOff"), "{reasons:?}");
+    assert!(told.iter().all(|event| event.name.starts_with("web-")));
+}
+
+#[tokio::test]
 async fn a_timeout_tells_what_last_happened() {
     let options = ReleaseOptions {
         timeout: Duration::from_secs(4),

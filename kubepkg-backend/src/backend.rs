@@ -55,6 +55,16 @@ pub trait Backend: Send + Sync {
     /// The state could not be read.
     async fn status(&self, package: &str, placement: &Placement) -> Result<State, BackendError>;
 
+    /// Returns when something that an operation at `placement` waits for has changed, so that it is worth while to call
+    /// again before the time that [`Outcome::Waiting`] names.
+    ///
+    /// It may never return: a backend that watches nothing can't tell, and whoever waits looks again in time. Dropping
+    /// the future changes nothing.
+    async fn changed(&self, placement: &Placement) {
+        let _ = placement;
+        std::future::pending::<()>().await;
+    }
+
     /// The releases that bear the mark of the package object `uid`, wherever they are, in the order of their placements.
     ///
     /// Asked before a package is let go, so that nothing stays behind whose record was lost.

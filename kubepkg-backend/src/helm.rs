@@ -384,6 +384,19 @@ impl Backend for HelmBackend {
         })
     }
 
+    async fn changed(&self, placement: &Placement) {
+        let slot = self.slots.of(placement);
+        let changes = {
+            let running = slot.lock().await;
+            let operation = running.as_ref().map(|running| &running.operation);
+            operation.and_then(Operation::changes)
+        };
+        match changes {
+            Some(changes) => changes.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
     async fn releases(&self, uid: &str) -> Result<Vec<Placement>, BackendError> {
         let marked = self.helm.list_labelled("", marks::UID_LABEL, uid).await;
         let marked = marked.map_err(|error| outcome::unlisted(uid, &error))?;

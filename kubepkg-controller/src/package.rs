@@ -13,6 +13,7 @@ mod observed;
 mod report;
 mod revision;
 mod status;
+mod wake;
 #[cfg(test)]
 mod world;
 
@@ -22,7 +23,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::{Api, PartialObjectMeta};
+use kube::api::{Api, ObjectMeta, PartialObjectMeta};
+use kube::core::PartialObjectMetaExt as _;
 use kube::runtime::controller::{self, Action as Requeue, Config, Controller};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::runtime::reflector::store::Writer;
@@ -30,7 +32,7 @@ use kube::runtime::reflector::{ObjectRef, reflector};
 use kube::runtime::{Predicate, PredicateConfig, WatchStreamExt, predicates, watcher};
 use kube::{Client, Resource, ResourceExt};
 use kubepkg_api::{ApiGroup, Package, PackageReason, PackageRevision, PackageSource, chain};
-use kubepkg_backend::Backend;
+use kubepkg_backend::{Backend, Outcome, Placement};
 
 pub use decide::{Action, Decision, decide};
 pub use desired::{ConfigurationError, Desired, DesiredComponent, desired};
@@ -39,6 +41,8 @@ pub use observed::{Observed, Problem, Question, Settings, Source};
 pub use report::{Next, Report, Retry, Settled};
 pub use revision::{ATTEMPT, NewRevision, RecordedComponent, Revision};
 pub use status::status;
+
+use wake::Wakes;
 
 /// The field manager of everything this controller writes.
 pub const MANAGER: &str = "kubepkg-operator";
@@ -229,9 +233,22 @@ fn clip(note: &str) -> String {
 ///
 /// The API server could not be read or written. Everything done so far stands; the pass can be made again.
 pub async fn reconcile(ctx: &Context, name: &str) -> Result<Option<Duration>, Error> {
+    Ok(pass(ctx, name).await?.look_again)
+}
+
+/// What a pass leaves to be waited for.
+#[derive(Default)]
+struct Rest {
+    /// When to look again; `None` waits for a change of the package or its source.
+    look_again: Option<Duration>,
+    /// Releases that wait for their objects.
+    awaited: Vec<Placement>,
+}
+
+async fn pass(ctx: &Context, name: &str) -> Result<Rest, Error> {
     let Some(mut o) = observe::observe(ctx, name).await? else {
         ctx.telemetry.removed(name);
-        return Ok(None);
+        return Ok(Rest::default());
     };
     for _ in 0..MOST_STEPS {
         match decide(&o) {
@@ -239,7 +256,7 @@ pub async fn reconcile(ctx: &Context, name: &str) -> Result<Option<Duration>, Er
             Decision::Act(Action::RemoveFinalizer) => {
                 act::act(ctx, &mut o, Action::RemoveFinalizer).await?;
                 ctx.telemetry.removed(name);
-                return Ok(None);
+                return Ok(Rest::default());
             }
             Decision::Act(action) => {
                 if let Err(error) = act::act(ctx, &mut o, action).await {
@@ -259,7 +276,15 @@ pub async fn reconcile(ctx: &Context, name: &str) -> Result<Option<Duration>, Er
                 if !being_removed_by_others {
                     act::write_status(ctx, &mut o, &settled.report).await?;
                 }
-                return Ok(settled.look_again);
+                let waits = |outcome: &Result<Outcome, Problem>| {
+                    matches!(outcome, Ok(Outcome::Waiting { .. }))
+                };
+                let awaited = o.outcomes.into_iter();
+                let awaited = awaited.filter(|(_, outcome)| waits(outcome));
+                return Ok(Rest {
+                    look_again: settled.look_again,
+                    awaited: awaited.map(|(release, _)| release).collect(),
+                });
             }
         }
     }
@@ -300,7 +325,15 @@ pub async fn run(
         .default_backoff()
         .applied_objects()
         .predicate_filter(changes, PredicateConfig::default());
-    let mapped = group.clone();
+    let (wakes, due) = Wakes::new();
+    let due = due.map(|name| {
+        let named = ObjectMeta {
+            name: Some(name),
+            ..ObjectMeta::default()
+        };
+        Ok(named.into_response_partial::<Package>())
+    });
+    let (mapped, woken) = (group.clone(), group.clone());
     let sources = watcher(ctx.api(), watcher::Config::default())
         .default_backoff()
         .touched_objects();
@@ -315,9 +348,23 @@ pub async fn run(
             },
             ctx.group.clone(),
         )
+        .watches_stream_with(
+            due,
+            move |package: PartialObjectMeta<Package>| {
+                [ObjectRef::<PartialObjectMeta<Package>>::new_with(
+                    &package.name_any(),
+                    woken.clone(),
+                )]
+            },
+            ctx.group.clone(),
+        )
         .with_config(Config::default().concurrency(workers))
         .graceful_shutdown_on(shutdown)
-        .run(one_pass, |_, _, _| Requeue::requeue(AFTER_ERROR), ctx)
+        .run(
+            one_pass,
+            |_, _, _| Requeue::requeue(AFTER_ERROR),
+            Arc::new((ctx, wakes)),
+        )
         .for_each(|done| {
             // A pass that failed has said so itself; a watch that broke has not.
             if let Err(error @ controller::Error::QueueError(_)) = done {
@@ -330,12 +377,18 @@ pub async fn run(
 
 async fn one_pass(
     package: Arc<PartialObjectMeta<Package>>,
-    ctx: Arc<Context>,
+    work: Arc<(Arc<Context>, Wakes)>,
 ) -> Result<Requeue, Error> {
+    let (ctx, wakes) = &*work;
     let name = package.name_any();
-    match reconcile(&ctx, &name).await {
-        Ok(Some(look_again)) => Ok(Requeue::requeue(look_again)),
-        Ok(None) => Ok(Requeue::await_change()),
+    match pass(ctx, &name).await {
+        Ok(rest) => {
+            let at_most = rest.look_again.unwrap_or_default();
+            wakes.wait(&ctx.backend, &name, rest.awaited, at_most);
+            Ok(rest
+                .look_again
+                .map_or_else(Requeue::await_change, Requeue::requeue))
+        }
         Err(error) => {
             tracing::warn!(package = %name, error = %chain(&error), "the pass was not finished; it is made again");
             ctx.telemetry.reconcile_error(&name, &error);

@@ -48,7 +48,7 @@ pub(crate) fn bench_index() -> Result<()> {
 }
 
 /// Compares installs of releases, all built for release.
-pub(crate) fn bench_release() -> Result<()> {
+pub(crate) fn bench_release(releases: usize) -> Result<()> {
     let programs = assets::ensure()?;
     run(
         cargo().args([
@@ -74,7 +74,8 @@ pub(crate) fn bench_release() -> Result<()> {
     let bench = target.join("release").join("kubepkg-bench-release");
     let mut command = Command::new(bench);
     command.env("KUBEBUILDER_ASSETS", programs);
-    run(command.arg("--library").arg(library), "")
+    command.arg("--library").arg(library);
+    run(command.arg(format!("--releases={releases}")), "")
 }
 
 /// A program of the workspace, with everything that it needs built.

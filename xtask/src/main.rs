@@ -137,7 +137,11 @@ enum Subject {
         runs: usize,
     },
     /// Time, CPU and requests of installing releases: the helm program, Helm's library, kubepkg-helm.
-    Release,
+    Release {
+        /// How many releases each installs, one after another and then many at a time.
+        #[arg(long, default_value_t = 100)]
+        releases: usize,
+    },
 }
 
 fn main() -> ExitCode {
@@ -160,8 +164,8 @@ fn main() -> ExitCode {
                 },
         } => bench::helm(&charts, json, write, runs),
         Command::Bench {
-            what: Subject::Release,
-        } => demo::bench_release(),
+            what: Subject::Release { releases },
+        } => demo::bench_release(releases),
         Command::Ci => ci::run_all(),
         Command::Test { arguments } => suite::test(&arguments),
         Command::Assets { clean: true } => assets::clean(),

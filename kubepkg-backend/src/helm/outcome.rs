@@ -28,14 +28,28 @@ pub(super) fn waiting(objects: &[ObjectStatus]) -> String {
             let _ = write!(text, "{}/", object.namespace);
         }
         let _ = write!(text, "{}", object.name);
-        if !object.message.is_empty() {
-            let _ = write!(text, " ({})", object.message);
+        let why = why(object);
+        if !why.is_empty() {
+            let _ = write!(text, " ({why})");
         }
     }
     if objects.len() > NAMED {
         let _ = write!(text, " and {} more", objects.len() - NAMED);
     }
     text
+}
+
+/// Why an object is not ready: its own words, and what was last seen of its Pods. Of that the reason alone, because
+/// messages change with every try, and each change would be written into a status.
+fn why(object: &ObjectStatus) -> String {
+    let own = match object.message.as_str() {
+        "" => object.reason.clone(),
+        message => message.to_owned(),
+    };
+    let seen = object.events.last();
+    let seen = seen.map(|event| format!("{} {}: {}", event.kind, event.name, event.reason));
+    let parts = [Some(own).filter(|own| !own.is_empty()), seen];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// The end of an operation.
@@ -172,7 +186,7 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kubepkg_helm::Status;
+    use kubepkg_helm::{ObjectEvent, Status};
 
     use super::*;
 
@@ -194,6 +208,22 @@ mod tests {
         assert_eq!(
             waiting(&[object("a")]),
             "waiting for Deployment demo/a (Replicas: 0/1)"
+        );
+        let pulling = ObjectEvent {
+            kind: "Pod".into(),
+            name: "a-1".into(),
+            reason: "ImagePullBackOff".into(),
+            message: "Back-off 20s pulling image".into(),
+            count: 1,
+            last: None,
+        };
+        let held = ObjectStatus {
+            events: vec![pulling],
+            ..object("a")
+        };
+        assert_eq!(
+            waiting(&[held]),
+            "waiting for Deployment demo/a (Replicas: 0/1; Pod a-1: ImagePullBackOff)"
         );
         let many: Vec<_> = ["a", "b", "c", "d", "e"].map(object).into();
         assert!(waiting(&many).ends_with("; Deployment demo/c (Replicas: 0/1) and 2 more"));

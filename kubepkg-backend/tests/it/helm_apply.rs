@@ -47,6 +47,37 @@ async fn a_settled_revision_is_not_written_again() {
 }
 
 #[tokio::test]
+async fn who_awaits_changes_comes_to_the_end_without_asking_in_between() {
+    let stage = Stage::new().await;
+    let held = stage
+        .plane
+        .pods()
+        .hold(&stage.namespace, "app=web")
+        .unwrap();
+    let component = stage.component(1, "1.0.0", json!({}));
+    waiting(&stage.backend.apply(&component).await.unwrap());
+    held.release();
+    let placement = &component.target.placement;
+    let outcome = loop {
+        // Every change is told, also one that came between the look and this call.
+        let changed = stage.backend.changed(placement);
+        let told = tokio::time::timeout(Duration::from_mins(1), changed).await;
+        assert!(told.is_ok(), "a change was not told");
+        match stage.backend.apply(&component).await.unwrap() {
+            Outcome::Waiting { .. } => {}
+            outcome => break outcome,
+        }
+    };
+    assert_eq!(ready(&outcome), 1);
+    // Nothing is awaited any more, nor was it elsewhere.
+    for backend in [&stage.backend, &stage.restarted()] {
+        let changed = backend.changed(placement);
+        let told = tokio::time::timeout(Duration::from_millis(200), changed).await;
+        assert!(told.is_err());
+    }
+}
+
+#[tokio::test]
 async fn waits_without_holding_and_goes_on_after_a_restart() {
     let stage = Stage::new().await;
     let held = stage

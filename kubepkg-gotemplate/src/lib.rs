@@ -27,6 +27,7 @@ mod number;
 mod object;
 mod overlay;
 mod parse;
+mod pattern;
 mod quote;
 mod regexp;
 mod rune_tables;
@@ -52,6 +53,7 @@ pub use func::{
 };
 pub use gotype::{Kind, Type};
 pub use object::{Field, Method, Object};
+pub use pattern::{Pattern, PatternError};
 pub use quote::{InvalidSyntax, quote, unquote};
 pub use set::{MissingKey, Session, TemplateSet};
 pub use value::{

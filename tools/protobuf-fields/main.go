@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -20,13 +21,21 @@ import (
 
 // special are types whose JSON is not that of their fields.
 var special = map[string]string{
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":      "time",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": "microtime",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":  "duration",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":  "raw",
-	"k8s.io/apimachinery/pkg/runtime.RawExtension":   "raw",
-	"k8s.io/apimachinery/pkg/api/resource.Quantity":  "quantity",
-	"k8s.io/apimachinery/pkg/util/intstr.IntOrString": "intorstring",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":                     "time",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime":                "microtime",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":                 "duration",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":                 "raw",
+	"k8s.io/apimachinery/pkg/runtime.RawExtension":                  "raw",
+	"k8s.io/apimachinery/pkg/api/resource.Quantity":                 "quantity",
+	"k8s.io/apimachinery/pkg/util/intstr.IntOrString":               "intorstring",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON": "raw",
+}
+
+// either are types that are a schema or something else: a boolean, or a list.
+var either = map[string]bool{
+	"JSONSchemaPropsOrArray":       true,
+	"JSONSchemaPropsOrBool":        true,
+	"JSONSchemaPropsOrStringArray": true,
 }
 
 // served are the groups of kube-apiserver whose clients write protobuf.
@@ -51,6 +60,9 @@ func typeOf(t reflect.Type) string {
 	}
 	if s, ok := special[nameOf(t)]; ok {
 		return s
+	}
+	if either[t.Name()] {
+		return "e:" + nameOf(reflect.TypeOf(apiextensionsv1.JSONSchemaProps{}))
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -128,6 +140,9 @@ func walk(t reflect.Type) {
 }
 
 func main() {
+	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
+		panic(err)
+	}
 	kinds := map[string]string{}
 	for gvk, t := range scheme.Scheme.AllKnownTypes() {
 		gv := gvk.GroupVersion().String()

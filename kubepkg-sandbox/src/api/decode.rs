@@ -10,6 +10,7 @@ use super::kind::Kind;
 use super::object;
 use super::protobuf;
 use super::request::Call;
+use super::structs::Types;
 use super::write::{FieldValidation, Writer};
 
 const JSON: &str = "application/json";
@@ -153,9 +154,13 @@ pub(crate) fn patched(kind: &Kind, value: Value, writer: &mut Writer) -> Result<
 }
 
 fn cannot_be_handled(kind: &Kind, why: &str) -> String {
+    cannot_be_handled_as(&kind.kind, &kind.version, kind, why)
+}
+
+fn cannot_be_handled_as(said_kind: &str, version: &str, kind: &Kind, why: &str) -> String {
     format!(
-        "{} in version \"{}\" cannot be handled as a {}: {why}",
-        kind.kind, kind.version, kind.kind
+        "{said_kind} in version \"{version}\" cannot be handled as a {}: {why}",
+        kind.kind
     )
 }
 
@@ -181,16 +186,29 @@ fn wrong_type(kind: &Kind, said_kind: &str, said_version: &str, name: &str) -> F
             kind.api_version()
         ));
     }
+    if kind.group == "apiextensions.k8s.io"
+        && Types::get().of_kind(said_version, said_kind).is_none()
+    {
+        return Failure::bad_request(cannot_be_handled_as(
+            said_kind,
+            version,
+            kind,
+            &format!(
+                "no kind \"{said_kind}\" is registered for version \"{said_version}\" in scheme \
+                 \"pkg/runtime/scheme.go:111\""
+            ),
+        ));
+    }
     let package = if kind.group.is_empty() {
         "core"
     } else {
         kind.group.split('.').next().unwrap_or_default()
     };
-    Failure::bad_request(format!(
-        "{said_kind} in version \"{version}\" cannot be handled as a {}: converting \
-         ({version}.{said_kind}) to ({package}.{}): unknown conversion",
-        kind.kind, kind.kind
-    ))
+    let why = format!(
+        "converting ({version}.{said_kind}) to ({package}.{}): unknown conversion",
+        kind.kind
+    );
+    Failure::bad_request(cannot_be_handled_as(said_kind, version, kind, &why))
 }
 
 fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Failure {

@@ -76,7 +76,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
             default(object, "preemptionPolicy", "PreemptLowerPriority");
         }
         ("admissionregistration.k8s.io", _) => webhooks(object),
-        ("apiextensions.k8s.io", _) => at(object, "/spec", definition),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => {
+            crate::crd::definition::complete(object);
+        }
         _ => {}
     }
 }
@@ -562,17 +564,5 @@ fn webhooks(object: &mut Value) {
         for rule in items(webhook, "/rules") {
             default(rule, "scope", "*");
         }
-    }
-}
-
-fn definition(spec: &mut Value) {
-    default(spec, "conversion", json!({"strategy": "None"}));
-    if !spec["names"].is_object() {
-        return;
-    }
-    let kind = object::text(&spec["names"], "kind").to_owned();
-    if !kind.is_empty() {
-        default(&mut spec["names"], "singular", kind.to_lowercase());
-        default(&mut spec["names"], "listKind", format!("{kind}List"));
     }
 }

@@ -180,6 +180,7 @@ impl Check<'_> {
             match self.types.field(message, name) {
                 None => {
                     unknown.push(name.clone());
+                    let path = path.replace(KEY, ".").replace(DOT, ".");
                     self.unknown.push(format!("unknown field \"{path}\""));
                 }
                 Some(field) => self.field(message, field, value, &path)?,
@@ -204,19 +205,21 @@ impl Check<'_> {
         }
         match value {
             Value::Null => Ok(()),
-            Value::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
-                    let path = format!("{path}[{index}]");
-                    let place = Place {
-                        message,
-                        path: &path,
-                    };
-                    self.value(&field.of, item, &place)?;
-                }
-                Ok(())
-            }
+            Value::Array(items) => self.items(&field.of, items, &place),
             other => Err(place.wrong(other, &format!("[]{}", go_name(&field.of)))),
         }
+    }
+
+    fn items(&mut self, of: &str, items: &mut [Value], place: &Place<'_>) -> Result<(), String> {
+        for (index, item) in items.iter_mut().enumerate() {
+            let path = format!("{}[{index}]", place.path);
+            let place = Place {
+                path: &path,
+                ..*place
+            };
+            self.value(of, item, &place)?;
+        }
+        Ok(())
     }
 
     fn value(&mut self, of: &str, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
@@ -242,19 +245,20 @@ impl Check<'_> {
                 }
                 false
             }
+            Shape::Either(name) => return self.either(name, value, place.path),
             Shape::List(item) => match value {
-                Value::Array(items) => {
-                    for item_value in items {
-                        self.value(item, item_value, place)?;
-                    }
-                    true
-                }
+                Value::Array(items) => return self.items(item, items, place),
                 _ => false,
             },
             Shape::Map(item) => match value {
                 Value::Object(entries) => {
-                    for entry in entries.values_mut() {
-                        self.value(item, entry, place)?;
+                    for (key, entry) in entries.iter_mut() {
+                        let path = format!("{}{KEY}{}", place.path, key.replace('.', DOT));
+                        let place = Place {
+                            path: &path,
+                            ..*place
+                        };
+                        self.value(item, entry, &place)?;
                     }
                     true
                 }
@@ -267,9 +271,29 @@ impl Check<'_> {
             Err(place.wrong(value, &go_name(of)))
         }
     }
+
+    /// Go reads these apart from the rest: fields that nobody knows are dropped in silence.
+    fn either(&mut self, name: &str, value: &mut Value, path: &str) -> Result<(), String> {
+        let known = self.unknown.len();
+        let all = match value {
+            Value::Array(items) => items.as_mut_slice(),
+            other => std::slice::from_mut(other),
+        };
+        for schema in all {
+            self.message(name, schema, path)?;
+        }
+        self.unknown.truncate(known);
+        Ok(())
+    }
 }
 
+/// Stands before the key of a map in a path: it is told of fields that nobody knows, not of wrong types.
+const KEY: char = '\u{1}';
+/// Stands for a dot in such a key.
+const DOT: &str = "\u{2}";
+
 /// Where a value stands.
+#[derive(Clone, Copy)]
 struct Place<'a> {
     message: &'a str,
     path: &'a str,
@@ -286,7 +310,7 @@ impl Place<'_> {
         let path: String = self
             .path
             .split('.')
-            .map(|part| part.split('[').next().unwrap_or_default())
+            .map(|part| part.split(['[', KEY]).next().unwrap_or_default())
             .collect::<Vec<_>>()
             .join(".");
         format!(

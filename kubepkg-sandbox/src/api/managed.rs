@@ -123,9 +123,6 @@ fn zero(kind: &Kind) -> Option<Value> {
     let types = Types::get();
     let object = match types.of_kind(&kind.api_version(), &kind.kind) {
         Some(message) => Value::Object(types.zero(message)),
-        None if kind.group == "apiextensions.k8s.io" => json!({
-            "spec": {"group": "", "names": {"plural": "", "kind": ""}, "scope": "", "versions": null},
-        }),
         None => return None,
     };
     Some(encode::with_type(kind, &object))

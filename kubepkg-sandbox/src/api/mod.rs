@@ -27,7 +27,7 @@ mod ids;
 mod kind;
 mod list;
 mod managed;
-mod names;
+pub(crate) mod names;
 mod object;
 mod openapi;
 mod patch;

@@ -77,6 +77,7 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
             let stored: Vec<Value> = object::list(&object["spec"]["versions"])
                 .filter(|version| version["storage"] == true)
                 .map(|version| version["name"].clone())
+                .take(1)
                 .collect();
             object["status"] = json!({
                 "conditions": null, "acceptedNames": {"plural": "", "kind": ""},
@@ -138,7 +139,30 @@ pub(crate) fn update(kind: &Kind, old: &Value, new: &mut Value, subresource: &st
             if kind.is("", "namespaces") {
                 new["spec"] = old["spec"].clone();
             }
+            if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+                store_versions(new);
+            }
         }
+    }
+}
+
+/// The version that is stored now is one of those that are stored.
+fn store_versions(definition: &mut Value) {
+    let storing = object::list(&definition["spec"]["versions"])
+        .find(|version| version["storage"] == true)
+        .map(|version| version["name"].clone());
+    let Some(storing) = storing else { return };
+    let Some(status) = object::entry(definition, "status") else {
+        return;
+    };
+    let stored = status.entry("storedVersions").or_insert(Value::Null);
+    if stored.is_null() {
+        *stored = json!([]);
+    }
+    if let Some(stored) = stored.as_array_mut()
+        && !stored.contains(&storing)
+    {
+        stored.push(storing);
     }
 }
 

@@ -245,6 +245,19 @@ fn value_of(types: &Types, of: &str, wire: Wire<'_>, depth: usize) -> Result<Val
             }
             Value::Array(items)
         }
+        (Shape::Either(name), Wire::Bytes(bytes)) => {
+            let mut found = Value::Bool(false);
+            for part in parts(bytes) {
+                match part? {
+                    (1 | 2, Wire::Bytes(bytes)) => {
+                        found = Value::Object(message_of(types, name, bytes, depth + 1)?);
+                    }
+                    (1, Wire::Number(number)) if !found.is_object() => found = json!(number != 0),
+                    _ => {}
+                }
+            }
+            found
+        }
         _ => Value::Null,
     })
 }

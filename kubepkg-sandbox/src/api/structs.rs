@@ -50,6 +50,8 @@ pub(crate) enum Shape<'a> {
     IntOrString,
     Raw,
     Message(&'a str),
+    /// A message, or a boolean or a list in its place.
+    Either(&'a str),
     /// A list that is a type of its own.
     List(&'a str),
     Map(&'a str),
@@ -71,6 +73,7 @@ impl<'a> Shape<'a> {
             "raw" => Self::Raw,
             other => match other.split_once(':') {
                 Some(("m", name)) => Self::Message(name),
+                Some(("e", name)) => Self::Either(name),
                 Some(("l", item)) => Self::List(item),
                 Some(("x", value)) => Self::Map(value),
                 _ => Self::String,
@@ -155,15 +158,10 @@ impl Types {
             object.entry(name).or_insert(value);
         }
         for (name, value) in object.iter_mut() {
-            let field = self.field(message, name);
-            if let Some(Shape::Message(inner)) = field.map(|field| Shape::of(&field.of)) {
-                if let Value::Array(items) = value {
-                    for item in items {
-                        self.fill(inner, item);
-                    }
-                } else {
+            if let Some(field) = self.field(message, name) {
+                each_message(&field.of, value, &mut |inner, value| {
                     self.fill(inner, value);
-                }
+                });
             }
         }
     }
@@ -177,15 +175,9 @@ impl Types {
             let Some(field) = self.field(message, name) else {
                 return true;
             };
-            if let Shape::Message(inner) = Shape::of(&field.of) {
-                if let Value::Array(items) = value {
-                    for item in items {
-                        self.tidy(inner, item);
-                    }
-                } else {
-                    self.tidy(inner, value);
-                }
-            }
+            each_message(&field.of, value, &mut |inner, value| {
+                self.tidy(inner, value);
+            });
             if value.is_null() {
                 // Lists and times without the option stay as null.
                 return !field.pointer() && !field.omitted_when_empty();
@@ -207,6 +199,29 @@ impl Types {
                 _ => None,
             })
         })
+    }
+}
+
+/// Does something to every message in the value of a field.
+fn each_message(of: &str, value: &mut Value, act: &mut dyn FnMut(&str, &mut Value)) {
+    match (Shape::of(of), value) {
+        (Shape::Message(inner) | Shape::Either(inner), Value::Array(items)) => {
+            for item in items {
+                act(inner, item);
+            }
+        }
+        (Shape::Message(inner) | Shape::Either(inner), value) => act(inner, value),
+        (Shape::List(item), Value::Array(items)) => {
+            for value in items {
+                each_message(item, value, act);
+            }
+        }
+        (Shape::Map(item), Value::Object(entries)) => {
+            for value in entries.values_mut() {
+                each_message(item, value, act);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -18,8 +18,11 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// What is wrong with a new object.
 pub(crate) fn new(kind: &Kind, object: &Value) -> Vec<Cause> {
-    let mut causes = metadata(kind, object);
+    let mut causes = metadata(kind, object, true);
     causes.extend(of_kind(kind, object));
+    if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        causes.extend(of_schema(crd::definition::check(object)));
+    }
     if let Some(custom) = &kind.custom {
         causes.extend(of_schema(crd::validate(object, &custom.schema)));
     }
@@ -36,8 +39,8 @@ fn of_schema(errors: Vec<crd::FieldError>) -> impl Iterator<Item = Cause> {
 }
 
 /// What is wrong with a changed object.
-pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
-    let mut causes = metadata(kind, new);
+pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) -> Vec<Cause> {
+    let mut causes = metadata(kind, new, false);
     if object::terminating(old) {
         let before = object::finalizers(old);
         let added: Vec<String> = object::finalizers(new)
@@ -57,6 +60,10 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     }
     causes.extend(immutable(kind, old, new));
     causes.extend(of_kind(kind, new));
+    let definition = kind.is("apiextensions.k8s.io", "customresourcedefinitions");
+    if definition && subresource.is_empty() {
+        causes.extend(of_schema(crd::definition::check_update(old, new)));
+    }
     if let Some(custom) = &kind.custom {
         causes.extend(of_schema(crd::validate_update(old, new, &custom.schema)));
     }
@@ -79,10 +86,17 @@ pub(crate) fn frozen(old: &Value, new: &Value) -> Vec<Cause> {
     causes
 }
 
-fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
+fn metadata(kind: &Kind, object: &Value, new: bool) -> Vec<Cause> {
     let meta = &object["metadata"];
     let mut causes = Vec::new();
-    let check = name_rule(kind);
+    let check = |name: &str| {
+        let mut wrong = name_rule(kind)(name);
+        if new && kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            let offence = crd::definition::name_offence(object, name);
+            wrong.extend(offence.map(str::to_owned));
+        }
+        wrong
+    };
     let generate = object::text(meta, "generateName");
     if !generate.is_empty() {
         let checked = generate.strip_suffix('-').map_or_else(

@@ -98,6 +98,19 @@ impl Writer {
         }
     }
 
+    /// Notes what a client is told of an object that is fine.
+    fn warn(&mut self, kind: &Kind, old: Option<&Value>, object: &Value) {
+        if kind.is("apiextensions.k8s.io", "customresourcedefinitions")
+            && self.subresource.is_empty()
+        {
+            let formats = crate::crd::definition::unknown_formats(object, old);
+            let formats = formats
+                .into_iter()
+                .map(|format| format!("unrecognized format \"{format}\""));
+            self.warnings.extend(formats);
+        }
+    }
+
     /// The object that was written, with what the client is to be told.
     pub(crate) fn answer(
         self,
@@ -198,6 +211,7 @@ impl World {
                 &causes,
             ));
         }
+        writer.warn(kind, None, &object);
         defaults::server(self, kind, &mut object)?;
         let name = object::name(&object).to_owned();
         if self.store.get(&kind.stored_in, namespace, &name).is_some() {
@@ -289,10 +303,11 @@ impl World {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
             object::set(&mut new, "generation", generation + 1);
         }
-        let causes = validate::changed(kind, old, &new);
+        let causes = validate::changed(kind, old, &new, &writer.subresource);
         if !causes.is_empty() {
             return Err(Failure::invalid(&kind.group, &kind.kind, &name, &causes));
         }
+        writer.warn(kind, Some(old), &new);
         managed::put(&mut new, fields);
         check_size(&new)?;
         let gone = object::terminating(&new)

@@ -6,13 +6,14 @@ use serde_json::Value;
 use super::MAX_DEPTH;
 use super::path::FieldError;
 use super::prune::is_true;
+use crate::api::names;
 
-const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
-    alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-    validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
-
-pub(super) fn check(object: &Value, schema: &Value) -> Vec<FieldError> {
+/// What is wrong with type and metadata of embedded objects, and with those of the object itself if it is one too.
+pub(super) fn check(object: &Value, schema: &Value, root: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    if root && object.is_object() {
+        identity("", object, &mut errors);
+    }
     walk("", object, schema, 0, &mut errors);
     errors
 }
@@ -58,7 +59,8 @@ fn identity(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
             Some("") => Some("must not be empty".to_owned()),
             Some(text) if field == "apiVersion" => (text.matches('/').count() > 1)
                 .then(|| format!("unexpected GroupVersion string: {text}")),
-            Some(text) => label_offence(&text.to_lowercase())
+            Some(text) => Some(names::old_label(&text.to_lowercase()).join(","))
+                .filter(|why| !why.is_empty())
                 .map(|why| format!("may have mixed case, but should otherwise match: {why}")),
         };
         if let Some(wrong) = wrong {
@@ -66,22 +68,6 @@ fn identity(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
         }
     }
     metadata(path, value, errors);
-}
-
-fn label_offence(text: &str) -> Option<String> {
-    let mut offences = Vec::new();
-    if text.len() > 63 {
-        offences.push("must be no more than 63 bytes".to_owned());
-    }
-    let fits = text.starts_with(|sign: char| sign.is_ascii_lowercase())
-        && text.ends_with(|sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    if !fits {
-        offences.push(LABEL.to_owned());
-    }
-    (!offences.is_empty()).then(|| offences.join(","))
 }
 
 /// Names of embedded objects are parts of paths.

@@ -1,29 +1,8 @@
 //! Formats of texts: those that the API server looks at, as `kube-openapi/pkg/validation/strfmt` reads them.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{LazyLock, Mutex, PoisonError};
 
-use regex::Regex;
-
-/// Patterns that are kept compiled.
-const MAX_PATTERNS: usize = 1000;
-
-/// Whether a text matches a pattern; one that can't be read matches nothing.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    static COMPILED: LazyLock<Mutex<BTreeMap<String, Option<Regex>>>> =
-        LazyLock::new(Mutex::default);
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if compiled.len() > MAX_PATTERNS {
-        compiled.clear();
-    }
-    let regex = compiled
-        .entry(pattern.to_owned())
-        .or_insert_with(|| Regex::new(pattern).ok())
-        .clone();
-    drop(compiled);
-    regex.is_some_and(|regex| regex.is_match(text))
-}
+use super::pattern::matches;
 
 /// Whether texts of a format are looked at. Dashes in its name don't count.
 pub(super) fn is_known(format: &str) -> bool {

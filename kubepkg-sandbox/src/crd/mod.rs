@@ -6,11 +6,13 @@
 //! after `apiextensions-apiserver` 0.36. Rules in CEL (`x-kubernetes-validations`) are not looked at.
 
 mod defaults;
+pub mod definition;
 mod embedded;
 mod formats;
 mod lists;
 mod numbers;
 mod path;
+mod pattern;
 mod prune;
 mod rules;
 mod schema;
@@ -47,7 +49,7 @@ fn finish(
     object: &Value,
     schema: &Value,
 ) -> Vec<FieldError> {
-    errors.extend(embedded::check(object, schema));
+    errors.extend(embedded::check(object, schema, false));
     errors.extend(lists::check(object, schema));
     if has_rules(schema, 0) {
         if errors.iter().any(FieldError::keeps_rules_from_running) {

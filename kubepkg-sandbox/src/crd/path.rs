@@ -26,6 +26,34 @@ impl FieldError {
         }
     }
 
+    pub(super) fn required_because(field: &str, detail: &str) -> Self {
+        Self::new(
+            "FieldValueRequired",
+            field,
+            format!("Required value: {detail}"),
+        )
+    }
+
+    pub(super) fn forbidden(field: &str, detail: &str) -> Self {
+        Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
+    }
+
+    /// Invalid, with the value as it is shown.
+    pub(super) fn invalid_shown(field: &str, shown: &str, detail: &str) -> Self {
+        let message = format!("Invalid value: {shown}: {detail}");
+        Self::new("FieldValueInvalid", field, message)
+    }
+
+    /// The error of a value as that of what the value is a part of.
+    pub(super) fn below(mut self, at: &str) -> Self {
+        self.field = if self.field == "<nil>" {
+            at.to_owned()
+        } else {
+            format!("{at}.{}", self.field)
+        };
+        self
+    }
+
     pub(super) fn required(field: &str) -> Self {
         Self::new("FieldValueRequired", field, "Required value".to_owned())
     }

@@ -16,6 +16,15 @@ pub fn prune(object: &mut Value, schema: &Value) -> Vec<String> {
     walk.dropped
 }
 
+/// The same for a value, which is an object with type and metadata or not.
+pub(super) fn prune_value(value: &mut Value, schema: &Value, embedded: bool) {
+    let mut walk = Walk {
+        path: Vec::new(),
+        dropped: Vec::new(),
+    };
+    walk.value(value, Some(schema), embedded);
+}
+
 struct Walk {
     path: Vec<String>,
     dropped: Vec<String>,

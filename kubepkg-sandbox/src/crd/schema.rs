@@ -4,7 +4,7 @@ use kubepkg_yaml::go_quote;
 use serde_json::{Map, Value};
 
 use super::path::FieldError;
-use super::{MAX_DEPTH, formats, numbers};
+use super::{MAX_DEPTH, formats, numbers, pattern};
 
 pub(super) fn check(object: &Value, schema: &Value) -> Vec<FieldError> {
     value("", object, schema, None, 0).errors
@@ -193,14 +193,14 @@ fn string(path: &str, text: &str, schema: &Value) -> Outcome {
         let detail = format!("{path} in body should be at least {limit} chars long");
         return Outcome::of(FieldError::invalid(path, &shown, &detail));
     }
-    let pattern = schema
+    let source = schema
         .get("pattern")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    if pattern.is_empty() || formats::matches(pattern, text) {
+    if source.is_empty() || pattern::matches(source, text) {
         return Outcome::default();
     }
-    let detail = format!("{path} in body should match '{pattern}'");
+    let detail = format!("{path} in body should match '{source}'");
     Outcome::of(FieldError::invalid(path, &shown, &detail))
 }
 

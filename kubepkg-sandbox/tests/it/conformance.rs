@@ -417,6 +417,7 @@ macro_rules! suites {
 
 suites!(
     custom,
+    definitions,
     deleting,
     discovery,
     kinds,

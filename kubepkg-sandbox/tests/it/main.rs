@@ -7,11 +7,14 @@
 )]
 //! The sandbox on the real programs.
 
+mod api_vectors;
 mod chart_server;
 mod conformance;
+mod crd_validity;
 mod crd_vectors;
 mod embedded;
 mod identities;
 mod lifetime;
 mod options;
 mod pods;
+mod recorded;

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,28 +71,13 @@ impl Folder {
             (path, true)
         };
         let lock_path = path.join("lock");
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock_path)
-            .map_err(SandboxError::file("open", &lock_path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(SandboxError::Description {
-                    path,
-                    reason: "another process runs a plane in this folder".to_owned(),
-                });
-            }
-            Err(TryLockError::Error(source)) => {
-                return Err(SandboxError::File {
-                    action: "lock",
-                    path: lock_path,
-                    source,
-                });
-            }
-        }
+        let lock = take_lock(&lock_path).map_err(SandboxError::file("lock", &lock_path))?;
+        let Some(lock) = lock else {
+            return Err(SandboxError::Description {
+                path,
+                reason: "another process runs a plane in this folder".to_owned(),
+            });
+        };
         let folder = Self {
             path,
             remove,
@@ -244,14 +229,49 @@ pub(crate) fn kubeconfig(folder: &Path, server: &str, user: &str, token: &str) -
 
 /// Writes a file that only its owner may read.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
+    create_private(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(SandboxError::file("write", path))
+}
+
+/// Makes or empties a file that only its owner may read.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(SandboxError::file("write", path))
+    options.open(path)
+}
+
+/// Replaces a file that only its owner may read, whole or not at all.
+pub(crate) fn replace_private(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    create_private(&draft)?.write_all(text.as_bytes())?;
+    fs::rename(&draft, path)
+}
+
+/// Makes a folder, with those above it, that only its owner may look into; one that is there stays
+/// as it is.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Locks a file, which is made when it is not there; none when another process has it.
+pub(crate) fn take_lock(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(source)) => Err(source),
+    }
 }
 
 /// A token that nobody can guess without the key of this start.

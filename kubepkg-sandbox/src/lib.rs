@@ -20,7 +20,10 @@ mod pods;
 mod process;
 mod wait;
 
-pub use api::{ApiFault, ApiFaults, ApiOptions, ApiServer, FaultRates, Listener};
+pub use api::{
+    ApiFault, ApiFaults, ApiOptions, ApiServer, FaultRates, Found, ListenError, Listener,
+    StateError,
+};
 pub use assets::Assets;
 pub use audit::{AuditLog, Mark, Request, Requests};
 pub use chart_server::{ChartServer, ChartServerBuilder, ChartServerError, Fault};

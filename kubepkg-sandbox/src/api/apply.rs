@@ -65,7 +65,12 @@ impl World {
         object::set(&mut merged, "name", place.name.clone());
         let body = &call.body;
         let object = decode::typed(kind, merged, &[], body, &mut writer)?;
-        let object = convert::stored(kind, object);
+        let mut object = convert::stored(kind, object);
+        if old.is_none() {
+            // An apply that creates is an update to the storage, which compares versions only
+            // with what is there.
+            object::unset(&mut object, "resourceVersion");
+        }
         let (status, stored) = match old {
             None if place.subresource.is_empty() => (
                 201,

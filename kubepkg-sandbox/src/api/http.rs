@@ -140,6 +140,16 @@ impl Listener {
         });
         format!("{config:#}\n")
     }
+
+    /// Writes [`Listener::kubeconfig`] into a file that only its owner may read; one that is there
+    /// is replaced whole.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be written.
+    pub fn write_kubeconfig(&self, path: &std::path::Path) -> io::Result<()> {
+        crate::folder::replace_private(path, &self.kubeconfig())
+    }
 }
 
 impl Drop for Listener {

@@ -8,7 +8,7 @@
 //!
 //! What it does is what kube-apiserver 1.36 does, down to the texts of its errors, and a suite of
 //! requests is run against both. What it does not do: authorize (one token opens everything),
-//! call webhooks, run containers, keep secrets.
+//! call webhooks, run containers, keep secrets secret.
 
 mod apply;
 mod bootstrap;
@@ -24,6 +24,7 @@ mod faults;
 mod fields;
 mod http;
 mod ids;
+mod journal;
 mod kind;
 mod list;
 mod managed;
@@ -52,5 +53,6 @@ mod write;
 
 pub use faults::{ApiFault, ApiFaults, Broken, FaultRates, Faulty};
 pub use http::{ListenError, Listener};
+pub use journal::{Found, StateError};
 pub(crate) use request::audited;
 pub use service::{ApiBody, ApiOptions, ApiServer};

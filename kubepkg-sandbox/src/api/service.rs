@@ -1,6 +1,7 @@
 //! The API server as a [`tower::Service`], for clients in this process.
 
 use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::failure::Failure;
+use super::journal::{Found, Journal, StateError};
 use super::request::{Call, Query};
 use super::settle;
 use super::watch::Watch;
@@ -97,6 +99,8 @@ pub(crate) struct Shared {
     /// The time, when it stands.
     standing: Option<Mutex<Timestamp>>,
     controllers: bool,
+    /// The folder that everything is kept in. Locked after the world.
+    journal: Option<Mutex<Journal>>,
 }
 
 impl ApiServer {
@@ -105,14 +109,46 @@ impl ApiServer {
     pub fn new(options: &ApiOptions) -> Self {
         let now = options.start.unwrap_or_else(Timestamp::now);
         let world = World::new(options.seed, options.workloads, now);
+        Self::of(options, world, None)
+    }
+
+    /// A server that keeps everything in a folder, and goes on with what the folder holds. A
+    /// change is on the disk before it is answered. What the server invents does not follow from
+    /// the seed alone: it is new at every start. The folder is free again when the last clone and
+    /// the last client are gone.
+    ///
+    /// # Errors
+    ///
+    /// [`StateError`] when the folder is another process's, or not as a server left it. Nothing
+    /// in it is changed then.
+    pub fn open(options: &ApiOptions, folder: &Path) -> Result<(Self, Found), StateError> {
+        let now = options.start.unwrap_or_else(Timestamp::now);
+        let seed = options.seed ^ chance(folder)?;
+        let (journal, world, found) = Journal::open(
+            folder,
+            now,
+            || World::new(seed, options.workloads, now),
+            || World::empty(seed, options.workloads),
+        )?;
+        Ok((Self::of(options, world, Some(journal)), found))
+    }
+
+    fn of(options: &ApiOptions, world: World, journal: Option<Journal>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 world: Mutex::new(world),
                 changed: watch::Sender::new(0),
                 standing: options.start.map(Mutex::new),
                 controllers: options.controllers,
+                journal: journal.map(Mutex::new),
             }),
         }
+    }
+
+    /// Where a server that keeps its state has its kubeconfig.
+    #[must_use]
+    pub fn kubeconfig(&self) -> Option<PathBuf> {
+        self.shared.journal().map(|journal| journal.kubeconfig())
     }
 
     /// A client of this server, without a socket between.
@@ -139,7 +175,10 @@ impl ApiServer {
     /// Lets the controllers act until they have nothing to do.
     pub fn settle(&self) {
         let now = self.now();
-        settle::settle(&mut self.shared.world(), now);
+        let mut world = self.shared.world();
+        settle::settle(&mut world, now);
+        self.shared.keep_later(&world);
+        drop(world);
         self.shared.tell();
     }
 
@@ -173,6 +212,21 @@ impl ApiServer {
 
     pub(crate) fn trust(&self, certificate: &str) {
         certificate.clone_into(&mut self.shared.world().certificate);
+    }
+
+    /// Ends this server, and waits until its clients have, too.
+    #[cfg(test)]
+    pub(crate) async fn close(self) {
+        let shared = Arc::downgrade(&self.shared);
+        drop(self);
+        while shared.strong_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn journal(&self) -> Option<MutexGuard<'_, Journal>> {
+        self.shared.journal()
     }
 
     async fn answer<B>(self, request: Request<B>) -> Response<ApiBody>
@@ -249,9 +303,39 @@ impl Shared {
             .send_modify(|count| *count = count.wrapping_add(1));
     }
 
+    fn journal(&self) -> Option<MutexGuard<'_, Journal>> {
+        let journal = self.journal.as_ref()?;
+        Some(journal.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Has everything that happened on the disk. A change that is not is answered with this
+    /// failure: it may be lost, as with an etcd that does not answer.
+    fn keep(&self, world: &World) -> Result<(), Failure> {
+        let Some(mut journal) = self.journal() else {
+            return Ok(());
+        };
+        journal.keep(world).map_err(|error| {
+            let folder = journal.folder().display();
+            Failure::plain(
+                500,
+                format!("the state cannot be written in {folder}: {error}"),
+            )
+        })
+    }
+
+    /// As [`Shared::keep`], for changes that nobody waits for: the next request tries again.
+    fn keep_later(&self, world: &World) {
+        if let Err(failure) = self.keep(world) {
+            tracing::warn!(%failure, "changes are not kept yet");
+        }
+    }
+
     fn handle(&self, call: &Call) -> Reply {
         let now = self.now();
         let mut world = self.world();
+        if let Err(failure) = self.keep(&world) {
+            return Reply::Whole(failure.into());
+        }
         let before = world.store.version();
         if self.controllers {
             settle::settle(&mut world, now);
@@ -261,12 +345,22 @@ impl Shared {
             settle::settle(&mut world, now);
         }
         let changed = world.store.version() != before;
+        let kept = self.keep(&world);
         drop(world);
         if changed {
             self.tell();
         }
-        reply
+        kept.map_or_else(|failure| Reply::Whole(failure.into()), |()| reply)
     }
+}
+
+/// A number that no other start has.
+fn chance(folder: &Path) -> Result<u64, StateError> {
+    getrandom::u64().map_err(|error| StateError::File {
+        action: "find random numbers for",
+        path: folder.to_owned(),
+        source: std::io::Error::other(error),
+    })
 }
 
 /// The response of a refusal.
@@ -317,6 +411,7 @@ fn follow(shared: Arc<Shared>, watch: Watch) -> Response<ApiBody> {
                     let before = world.store.version();
                     settle::settle(&mut world, now);
                     if world.store.version() != before {
+                        shared.keep_later(&world);
                         shared.tell();
                         changes.mark_unchanged();
                     }

@@ -60,6 +60,8 @@ pub(crate) struct Store {
     by_uid: BTreeMap<String, (Arc<str>, Key)>,
     /// UIDs of dependents by the UID of their owner.
     dependents: BTreeMap<String, BTreeSet<String>>,
+    /// Everything up to this version is forgotten in every table.
+    forgotten: u64,
 }
 
 impl Store {
@@ -186,12 +188,14 @@ impl Store {
 
     /// The events of a table after a version, or the version up to which they are forgotten.
     pub(crate) fn since(&self, table: &str, version: u64) -> Result<Vec<&Event>, u64> {
-        let Some(table) = self.tables.get(table) else {
+        let table = self.tables.get(table);
+        let forgotten = table.map_or(0, |table| table.forgotten).max(self.forgotten);
+        if version < forgotten {
+            return Err(forgotten);
+        }
+        let Some(table) = table else {
             return Ok(Vec::new());
         };
-        if version < table.forgotten {
-            return Err(table.forgotten);
-        }
         let start = table.log.partition_point(|event| event.version <= version);
         Ok(table.log.range(start..).collect())
     }
@@ -225,12 +229,34 @@ impl Store {
         Ok(objects)
     }
 
+    /// Puts an object that was kept elsewhere back, as it was. What happened to it is not known.
+    pub(crate) fn restore(&mut self, table: &Arc<str>, object: Value) {
+        let key = object::key(&object);
+        self.discard(table, &key);
+        self.link(table, key.clone(), &object);
+        let entry = self.tables.entry(Arc::clone(table)).or_default();
+        entry.objects.insert(key, Arc::new(object));
+    }
+
+    /// Removes an object without a trace.
+    pub(crate) fn discard(&mut self, table: &str, key: &Key) {
+        let entry = self.tables.get_mut(table);
+        if let Some(before) = entry.and_then(|entry| entry.objects.remove(key)) {
+            self.unlink(&before);
+        }
+    }
+
+    /// Goes on from a version that was kept elsewhere; what was before it is forgotten.
+    pub(crate) fn restore_version(&mut self, version: u64) {
+        self.version = version;
+        self.forgotten = version;
+    }
+
     /// Forgets the past: watches and lists of versions before now get 410.
     pub(crate) fn forget(&mut self) {
-        let version = self.version;
+        self.forgotten = self.version;
         for table in self.tables.values_mut() {
             table.log.clear();
-            table.forgotten = version;
         }
     }
 }

@@ -75,6 +75,20 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
     }
 }
 
+/// Has every controller look at every object, and the kubelet remember its pods.
+pub(crate) fn recall(world: &mut World, now: Timestamp) {
+    for (table, _) in CONTROLLERS {
+        let objects = world.store.list(table, "", None);
+        let all: Vec<Arc<Value>> = objects.map(|(_, object)| Arc::clone(object)).collect();
+        for object in all {
+            if table == "pods" {
+                world.kubelet.recall(&object, now);
+            }
+            world.wake(table, &object, now);
+        }
+    }
+}
+
 /// The objects of a table that an object controls, those that are going left out.
 fn controlled(world: &World, owner: &Value, table: &str) -> Vec<Arc<Value>> {
     let uid = object::uid(owner);

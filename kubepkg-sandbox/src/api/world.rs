@@ -99,7 +99,14 @@ impl From<Failure> for Answer {
 impl World {
     /// A new server with its namespaces and the `kubernetes` service.
     pub(crate) fn new(seed: u64, plays: bool, now: Timestamp) -> Self {
-        let mut world = Self {
+        let mut world = Self::empty(seed, plays);
+        super::bootstrap::furnish(&mut world, now);
+        world
+    }
+
+    /// A server without any object.
+    pub(crate) fn empty(seed: u64, plays: bool) -> Self {
+        Self {
             store: Store::default(),
             registry: Registry::default(),
             ids: Ids::new(seed),
@@ -110,9 +117,17 @@ impl World {
             kubelet: Kubelet::default(),
             plays,
             certificate: String::new(),
-        };
-        super::bootstrap::furnish(&mut world, now);
-        world
+        }
+    }
+
+    /// Goes on with objects that were kept elsewhere: serves the kinds that they define, and has
+    /// the controllers look at all of them once, which is how these know what they knew.
+    pub(crate) fn recall(&mut self, now: Timestamp) {
+        super::crds::serve(self);
+        self.settled = self.store.version();
+        if self.plays {
+            super::workloads::recall(self, now);
+        }
     }
 
     /// When the next controller has something to do.

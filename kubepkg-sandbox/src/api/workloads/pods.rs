@@ -1,6 +1,7 @@
 //! Pods: the scheduler and the kubelet in one, as the fates of [`crate::fate`] have it.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,25 @@ const TABLE: &str = "pods";
 pub(crate) struct Kubelet {
     bound: BTreeMap<String, (Timestamp, String)>,
     addresses: u32,
+}
+
+impl Kubelet {
+    /// Remembers a pod by what its status says.
+    pub(super) fn recall(&mut self, pod: &Value, now: Timestamp) {
+        let bound = pod["spec"]["nodeName"].is_string();
+        let status = &pod["status"];
+        let address: Option<Ipv4Addr> = status["podIP"].as_str().and_then(|ip| ip.parse().ok());
+        let (true, Some(address)) = (bound, address) else {
+            // A pod that has no address yet gets one when it is looked at.
+            return;
+        };
+        let [.., high, low] = address.octets();
+        let number = (u32::from(high) << 8) | u32::from(low);
+        self.addresses = self.addresses.max(number);
+        let since = object::parse_time(&status["startTime"]).unwrap_or(now);
+        let known = (since, address.to_string());
+        self.bound.insert(object::uid(pod).to_owned(), known);
+    }
 }
 
 /// Does the next thing with a pod, and the one after that, until it must wait.

@@ -84,6 +84,15 @@ pub(crate) enum Command {
     Rollback(cmd::rollback::Arguments),
     /// Remove packages
     Remove(cmd::remove::Arguments),
+    /// Start a cluster of simulated pods in this process, with an operator in it
+    #[cfg(feature = "sandbox")]
+    Sandbox(cmd::sandbox::Arguments),
+    /// Try a package before it is published: install, upgrade, roll back, remove
+    #[cfg(feature = "sandbox")]
+    Test(cmd::test::Arguments),
+    /// Show the main job on a cluster of simulated pods in this process
+    #[cfg(feature = "sandbox")]
+    Demo(cmd::demo::Arguments),
     /// Pack, push, pull and sign charts; no cluster is needed
     Chart(Box<cmd::chart::Arguments>),
     /// Print the version of this program
@@ -113,7 +122,8 @@ impl WriteOptions {
     }
 }
 
-fn positive(text: &str) -> Result<GoDuration, String> {
+/// A duration above zero.
+pub(crate) fn positive(text: &str) -> Result<GoDuration, String> {
     let duration = GoDuration::parse(text).map_err(|error| error.to_string())?;
     if duration.as_nanos() > 0 {
         Ok(duration)

@@ -55,6 +55,20 @@ pub enum CliError {
     /// Something with a chart did not work.
     #[error(transparent)]
     Chart(#[from] Box<crate::cmd::chart::ChartError>),
+    /// The sandbox cannot be started.
+    #[cfg(feature = "sandbox")]
+    #[error(transparent)]
+    Sandbox(#[from] Box<crate::sandbox::SandboxFailure>),
+    /// A command of the demonstration did not end as it should.
+    #[error("{command} ended with {code}, not with {expected}")]
+    Demo {
+        /// The command.
+        command: String,
+        /// Its exit code.
+        code: u8,
+        /// The one that it should have.
+        expected: u8,
+    },
     /// There is no such package.
     #[error("there is no package {package} in the cluster")]
     NoPackage {
@@ -70,6 +84,15 @@ pub enum CliError {
     /// A file that was given cannot be read.
     #[error("cannot read {}", path.display())]
     File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}", path.display())]
+    WriteFile {
         /// The file.
         path: PathBuf,
         /// Why not.

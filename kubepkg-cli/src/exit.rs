@@ -1,4 +1,4 @@
-//! How a command ends: the five exit codes, which scripts may rely on.
+//! How a command ends: the five exit codes, which scripts may rely on, and that of a command that was run.
 
 use std::process::ExitCode;
 
@@ -15,6 +15,8 @@ pub enum Exit {
     Pending,
     /// 4: the change was made, but not everything got ready within `--timeout`.
     NotReady,
+    /// The code of a command that was run, as `sandbox` does.
+    Command(u8),
 }
 
 impl Exit {
@@ -26,6 +28,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Pending => 3,
             Self::NotReady => 4,
+            Self::Command(code) => code,
         }
     }
 }

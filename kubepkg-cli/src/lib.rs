@@ -20,7 +20,11 @@ pub mod removal;
 mod report;
 mod revisions;
 mod run;
+#[cfg(feature = "sandbox")]
+mod sandbox;
 mod table;
+#[cfg(feature = "sandbox")]
+mod trial;
 mod versions;
 mod view;
 mod wait;
@@ -36,5 +40,7 @@ pub use out::{Color, Label, Out};
 pub use report::Report;
 pub use revisions::RollbackError;
 pub use run::{main, run};
+#[cfg(feature = "sandbox")]
+pub use sandbox::SandboxFailure;
 pub use table::{Cell, Table};
 pub use view::View;

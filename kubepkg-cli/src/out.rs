@@ -93,6 +93,16 @@ impl Out {
         }
     }
 
+    /// Streams that take everything and give nothing.
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn nowhere() -> Self {
+        Self::new(
+            Box::new(io::sink()),
+            Box::new(io::sink()),
+            Box::new(io::empty()),
+        )
+    }
+
     /// Writes a block of text to standard output; a line break is added when it does not end in one.
     ///
     /// # Errors

@@ -73,11 +73,15 @@ impl Report {
                     .tries
                     .extend(first.map(|package| format!("kubectl describe package {package}")));
             }
+            #[cfg(feature = "sandbox")]
+            CliError::Sandbox(error) => report.tries.extend(error.hint(name)),
             CliError::Chart(error) => {
                 report.tries.extend(error.hint(name));
             }
             CliError::File { .. }
+            | CliError::WriteFile { .. }
             | CliError::Document { .. }
+            | CliError::Demo { .. }
             | CliError::Aborted
             | CliError::Output(_)
             | CliError::Format { .. } => {}

@@ -40,16 +40,28 @@ pub async fn run(
     arguments: impl IntoIterator<Item = OsString>,
     out: impl FnOnce(Color) -> Out,
 ) -> Exit {
+    perform(options, arguments, out).await.0
+}
+
+/// As [`run`], and gives the streams back.
+pub(crate) async fn perform(
+    options: &Options,
+    arguments: impl IntoIterator<Item = OsString>,
+    out: impl FnOnce(Color) -> Out,
+) -> (Exit, Out) {
     let matches = match command(options).try_get_matches_from(arguments) {
         Ok(matches) => matches,
-        Err(error) => return usage(&error, out(Color::Auto)),
+        Err(error) => {
+            let mut out = out(Color::Auto);
+            return (usage(&error, &mut out), out);
+        }
     };
     let color = matches
         .get_one::<Color>("color")
         .copied()
         .unwrap_or_default();
     let mut context = context(options, &matches, out(color));
-    match dispatch(options, &matches, &mut context).await {
+    let exit = match dispatch(options, &matches, &mut context).await {
         Ok(exit) => exit,
         // A reader that has seen enough, such as `head`, is no error worth a word.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
@@ -59,7 +71,8 @@ pub async fn run(
             context.out.message(&Report::of(&error, options).render());
             error.exit()
         }
-    }
+    };
+    (exit, context.out)
 }
 
 /// The command line with the program's own name, version and extra commands.
@@ -70,7 +83,7 @@ fn command(options: &Options) -> clap::Command {
     command.subcommands(options.extra.iter().map(|extra| extra.command()))
 }
 
-fn usage(error: &clap::Error, mut out: Out) -> Exit {
+fn usage(error: &clap::Error, out: &mut Out) -> Exit {
     let text = error.render().ansi().to_string();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -128,6 +141,12 @@ async fn dispatch(
         Command::History(arguments) => cmd::history::run(arguments, context).await,
         Command::Rollback(arguments) => cmd::rollback::run(arguments, context).await,
         Command::Remove(arguments) => cmd::remove::run(arguments, context).await,
+        #[cfg(feature = "sandbox")]
+        Command::Sandbox(arguments) => cmd::sandbox::run(arguments, context).await,
+        #[cfg(feature = "sandbox")]
+        Command::Test(arguments) => cmd::test::run(arguments, context).await,
+        #[cfg(feature = "sandbox")]
+        Command::Demo(arguments) => cmd::demo::run(arguments, options, context).await,
         Command::Chart(arguments) => cmd::chart::run(arguments, context).await,
         Command::Version => {
             context.out.result(&context.version.clone())?;

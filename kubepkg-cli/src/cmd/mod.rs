@@ -2,11 +2,17 @@
 
 pub(crate) mod chart;
 pub(crate) mod completions;
+#[cfg(feature = "sandbox")]
+pub(crate) mod demo;
 pub(crate) mod history;
 pub(crate) mod install;
 pub(crate) mod list;
 pub(crate) mod remove;
 pub(crate) mod rollback;
+#[cfg(feature = "sandbox")]
+pub(crate) mod sandbox;
+#[cfg(feature = "sandbox")]
+pub(crate) mod test;
 
 use kube::Resource;
 use kubepkg_api::ApiGroup;

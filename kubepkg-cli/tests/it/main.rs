@@ -11,6 +11,8 @@
 mod chart;
 mod command_line;
 mod credential_helper;
+#[cfg(feature = "sandbox")]
+mod demo;
 mod desk;
 mod extend;
 mod history;
@@ -18,4 +20,8 @@ mod install;
 mod proxy;
 mod remove;
 mod rollback;
+#[cfg(feature = "sandbox")]
+mod sandbox;
+#[cfg(feature = "sandbox")]
+mod trial;
 mod wait;

@@ -227,8 +227,9 @@ impl CredentialSource for DockerConfig {
         };
         let config = serde_json::from_slice(&content);
         let mut config: Map<String, Value> = config.map_err(|_| self.format_error())?;
-        if let Some(native) = self.native(&config) {
-            config.insert("credsStore".to_owned(), native.into());
+        let native = self.native(&config).map(str::to_owned);
+        if let Some(native) = &native {
+            config.insert("credsStore".to_owned(), native.as_str().into());
             content = Value::Object(config.clone()).to_string().into_bytes();
         }
         for server in servers(&config, host, path) {
@@ -243,7 +244,15 @@ impl CredentialSource for DockerConfig {
                 // What Docker's helpers say about a server that they don't know.
                 Err(CredentialRetrievalError::HelperFailure { stdout, .. })
                     if stdout.contains("credentials not found") => {}
-                Err(error) => return Err(self.error(&error, server)),
+                Err(error) => {
+                    let error = self.error(&error, server);
+                    let Some(helper) = native.filter(|_| error.is_transient()) else {
+                        return Err(error);
+                    };
+                    // Nobody asked for it: a session without a desktop has none that works.
+                    tracing::warn!(helper, %error, "the key chain can't be asked for logins");
+                    return Ok(None);
+                }
             }
         }
         Ok(None)

@@ -221,6 +221,21 @@ async fn an_upgrade_that_is_not_safe_is_fixed_forward() -> Result<(), Error> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn says_which_pod_holds_up_a_package_and_why() -> Result<(), Error> {
+    let (stage, _operator) = shop().await?;
+    stage.source("shop", &Source::new("1.0.0", &[("web", "9.0.0")]))?;
+    stage.package("shop", json!({}))?;
+    stage.until_message_has("shop", "ImagePullBackOff").await?;
+    let waiting = stage.kubepkg(&["install", "shop", "--wait", "--timeout", "10s"])?;
+    assert_eq!(waiting.code, 4, "{}", waiting.err);
+    let object = format!("waiting for Deployment {}/shop-web (", stage.namespace);
+    for part in [object.as_str(), "; Pod shop-web-", ": ImagePullBackOff)"] {
+        assert!(waiting.err.contains(part), "{}", waiting.err);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_revision_is_tried_again_after_the_backoff() -> Result<(), Error> {
     let stage = Stage::new("retry").await?;
     stage.chart(&Chart::new("web", "1.0.0"))?;

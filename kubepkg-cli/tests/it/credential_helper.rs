@@ -221,6 +221,16 @@ fn logins_go_to_the_key_chain_of_the_desktop_when_nothing_says_otherwise() {
         desktop.chart(&["logout", &host], "", 0);
         assert_eq!(desktop.kept("secretservice").or(desktop.kept("pass")), None);
     }
+    // One that does not work, as without a desktop, is passed over: a chart that anybody may have needs no login.
+    let desktop = Desktop::new(&["pass", "secretservice"]);
+    for helper in ["pass", "secretservice"] {
+        let program = format!("bin/docker-credential-{helper}");
+        std::fs::write(desktop.home().join(program), "#!/bin/sh\nexit 1\n").unwrap();
+    }
+    let open = DockerRegistry::start().unwrap();
+    let pull = ["pull", &format!("{}/web", open.url()), "--version", "1.0.0"];
+    let missing = desktop.chart(&pull, "", 1);
+    assert!(missing.contains("the registry has no "), "{missing}");
     // A file that holds a login goes on holding them.
     let desktop = Desktop::new(&["pass", "secretservice"]);
     let config = r#"{"auths":{"other.example":{"auth":"YTox"}}}"#;

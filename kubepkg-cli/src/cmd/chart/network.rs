@@ -58,7 +58,9 @@ impl Network {
         let docker = variable("DOCKER_CONFIG");
         let usual = DockerConfig::usual(docker.as_deref(), variable("HOME").as_deref());
         if let Some(usual) = usual {
-            options.credentials.push(Arc::new(usual));
+            options
+                .credentials
+                .push(Arc::new(usual.or_native(native())));
         }
         options.credentials.push(Arc::new(self.repositories()?));
         Ok(Charts::new(options)?)
@@ -70,7 +72,7 @@ impl Network {
         let path = self.registry_config.clone();
         let path = path.or_else(|| helm_config().map(|folder| folder.join("registry/config.json")));
         let config = DockerConfig::if_there(path.ok_or(ChartError::NoHome)?);
-        Ok(config.or_native(native_helper(std::env::var_os("PATH").as_deref())))
+        Ok(config.or_native(native()))
     }
 
     pub(super) fn repositories(&self) -> Result<Repositories, ChartError> {
@@ -81,6 +83,10 @@ impl Network {
             None => Ok(Repositories::default()),
         }
     }
+}
+
+fn native() -> Option<String> {
+    native_helper(std::env::var_os("PATH").as_deref())
 }
 
 fn variable(name: &str) -> Option<PathBuf> {

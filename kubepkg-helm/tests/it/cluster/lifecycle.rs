@@ -238,13 +238,23 @@ async fn crds_come_before_their_objects_and_are_replaced_only_when_asked() {
         live(&path).await.unwrap()["metadata"]["annotations"]["note"],
         "old"
     );
-    for (policy, note) in [
-        (None, "old"),
-        (Some(kubepkg_helm::CrdPolicy::Create), "old"),
-        (Some(kubepkg_helm::CrdPolicy::CreateReplace), "new"),
+    // An upgrade brings a CRD that the cluster lacks, and another state of the one that it has.
+    let mut added = crd("added");
+    added["metadata"]["name"] = json!(format!("{plural}b.example.test"));
+    added["spec"]["names"] = json!({"kind": format!("{kind}b"), "plural": format!("{plural}b"),
+        "singular": format!("{plural}bx")});
+    let added = kubepkg_helm::CrdFile {
+        path: "demo/crds/b.yaml".to_owned(),
+        data: added.to_string().into_bytes().into(),
+    };
+    let added_path = path.replace(&plural, &format!("{plural}b"));
+    for (policy, note, brings) in [
+        (None, "old", false),
+        (Some(kubepkg_helm::CrdPolicy::Create), "old", true),
+        (Some(kubepkg_helm::CrdPolicy::CreateReplace), "new", true),
     ] {
         let mut next = first.clone();
-        next.crds = vec![file("new")];
+        next.crds = vec![file("new"), added.clone()];
         let options = ReleaseOptions {
             crds: policy,
             ..ReleaseOptions::default()
@@ -262,6 +272,7 @@ async fn crds_come_before_their_objects_and_are_replaced_only_when_asked() {
             live(&path).await.unwrap()["metadata"]["annotations"]["note"],
             note
         );
+        assert_eq!(live(&added_path).await.is_some(), brings, "{policy:?}");
     }
     // The CRD outlives the release.
     helm.uninstall(UninstallRequest::new(&namespace, "demo"))

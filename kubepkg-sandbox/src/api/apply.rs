@@ -74,11 +74,12 @@ impl World {
         let (status, stored) = match old {
             None if place.subresource.is_empty() => (
                 201,
-                self.commit_new(kind, &place.namespace, object, &mut writer)?,
+                self.commit_new(kind, &place.namespace, object, &mut writer),
             ),
             None => return Err(Failure::not_found(kind, &place.name)),
-            Some(old) => (200, self.commit_change(kind, &old, object, &mut writer)?),
+            Some(old) => (200, self.commit_change(kind, &old, object, &mut writer)),
         };
+        let stored = stored.map_err(|failure| failure.warned(&writer.warnings))?;
         Ok(writer.answer(status, kind, &stored, form))
     }
 }

@@ -82,7 +82,9 @@ pub(crate) fn typed(
         )));
     }
     let other_kind = !said_kind.is_empty() && said_kind != kind.kind;
-    let other_version = !said_version.is_empty() && said_version != kind.api_version();
+    let may_be_left_out = kind.custom.is_none();
+    let other_version = !(said_version.is_empty() && may_be_left_out)
+        && said_version != kind.api_version();
     if other_kind || other_version {
         return Err(wrong_type(
             kind,
@@ -95,16 +97,24 @@ pub(crate) fn typed(
         all.remove("kind");
         all.remove("apiVersion");
     }
-    let mut complaints = fields::known(kind, &mut value)
-        .map_err(|why| Failure::bad_request(cannot_be_handled(kind, &why)))?;
+    let refused = |why: String| Failure::bad_request(cannot_be_handled(kind, &why));
+    let mut unknown = fields::known(kind, &mut value).map_err(refused)?;
     if let Some(custom) = &kind.custom {
-        let dropped = crate::crd::prune(&mut value, &custom.schema);
-        complaints.extend(
-            dropped
-                .iter()
-                .map(|path| format!("unknown field \"{path}\"")),
-        );
+        if let Some(meta) = value.get_mut("metadata") {
+            let found = fields::known_metadata(meta).map_err(refused)?;
+            unknown.extend(found.iter().map(|path| format!("metadata.{path}")));
+        }
+        unknown.extend(crate::crd::prune(&mut value, &custom.schema));
+        crate::crd::each_embedded(&mut value, &custom.schema, &mut |path, object| {
+            unknown.extend(embedded(path, object)?);
+            Ok(())
+        })
+        .map_err(refused)?;
     }
+    let mut complaints: Vec<String> = unknown
+        .iter()
+        .map(|path| format!("unknown field \"{path}\""))
+        .collect();
     complaints.extend(
         duplicates
             .iter()
@@ -123,6 +133,27 @@ pub(crate) fn typed(
         drop_empty_times(&mut value);
     }
     Ok(value)
+}
+
+/// Reads type and metadata of an object in another; gives the paths of fields of metadata that nobody knows.
+fn embedded(path: &str, object: &mut Value) -> Result<Vec<String>, String> {
+    for field in ["apiVersion", "kind"] {
+        if let Some(wrong) = object.get(field).filter(|value| !value.is_string()) {
+            return Err(format!(
+                "{path}.{field}: Invalid value: {wrong}: must be a string"
+            ));
+        }
+    }
+    let Some(meta) = object.get_mut("metadata") else {
+        return Ok(Vec::new());
+    };
+    let sent = meta.to_string();
+    let unknown = fields::known_metadata(meta)
+        .map_err(|why| format!("{path}.metadata: Invalid value: {sent}: {why}"))?;
+    let paths = unknown
+        .iter()
+        .map(|field| format!("{path}.metadata.{field}"));
+    Ok(paths.collect())
 }
 
 /// Clients written in Go send `creationTimestamp: null`, in templates too.

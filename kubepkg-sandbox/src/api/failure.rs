@@ -15,6 +15,8 @@ pub(crate) struct Failure {
     pub(crate) reason: Option<&'static str>,
     pub(crate) message: String,
     pub(crate) details: Option<Value>,
+    /// What the client is told beside it.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// One invalid field.
@@ -86,7 +88,14 @@ impl Failure {
             reason: None,
             message: message.into(),
             details: None,
+            warnings: Vec::new(),
         }
+    }
+
+    /// With what the client was to be told of what it sent.
+    pub(crate) fn warned(mut self, warnings: &[String]) -> Self {
+        self.warnings.extend_from_slice(warnings);
+        self
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {

@@ -160,6 +160,23 @@ pub(crate) fn known(kind: &Kind, value: &mut Value) -> Result<Vec<String>, Strin
     Ok(check.unknown)
 }
 
+/// The same for the metadata of custom resources and of objects in them. Paths in errors start there.
+pub(crate) fn known_metadata(meta: &mut Value) -> Result<Vec<String>, String> {
+    const MESSAGE: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta";
+    let mut check = Check {
+        types: Types::get(),
+        unknown: Vec::new(),
+    };
+    if !meta.is_object() && !meta.is_null() {
+        let found = decode::go_type(meta);
+        return Err(format!(
+            "json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"
+        ));
+    }
+    check.message(MESSAGE, meta, "")?;
+    Ok(check.unknown)
+}
+
 struct Check<'a> {
     types: &'a Types,
     unknown: Vec<String>,
@@ -181,7 +198,7 @@ impl Check<'_> {
                 None => {
                     unknown.push(name.clone());
                     let path = path.replace(KEY, ".").replace(DOT, ".");
-                    self.unknown.push(format!("unknown field \"{path}\""));
+                    self.unknown.push(path);
                 }
                 Some(field) => self.field(message, field, value, &path)?,
             }

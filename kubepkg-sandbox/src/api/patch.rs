@@ -80,7 +80,8 @@ impl World {
         check_name(place, object::name(&object))?;
         place_in_namespace(kind, &place.namespace, &object)?;
         let object = convert::stored(kind, object);
-        let stored = self.commit_change(kind, &old, object, &mut writer)?;
+        let stored = self.commit_change(kind, &old, object, &mut writer);
+        let stored = stored.map_err(|failure| failure.warned(&writer.warnings))?;
         Ok(writer.answer(200, kind, &stored, form))
     }
 }

@@ -4,17 +4,15 @@
 //! (names, labels, owners, finalizers, selectors, immutable fields). The conformance suite lists
 //! what is compared.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::failure::Cause;
 use super::kind::Kind;
 use super::names;
 use super::object;
+use super::object_meta;
 use super::selector::Labels;
 use crate::crd;
-
-/// All annotations together may have this many bytes.
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// What is wrong with a new object.
 pub(crate) fn new(kind: &Kind, object: &Value) -> Vec<Cause> {
@@ -87,9 +85,7 @@ pub(crate) fn frozen(old: &Value, new: &Value) -> Vec<Cause> {
 }
 
 fn metadata(kind: &Kind, object: &Value, new: bool) -> Vec<Cause> {
-    let meta = &object["metadata"];
-    let mut causes = Vec::new();
-    let check = |name: &str| {
+    let name = |name: &str| {
         let mut wrong = name_rule(kind)(name);
         if new && kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
             let offence = crd::definition::name_offence(object, name);
@@ -97,99 +93,12 @@ fn metadata(kind: &Kind, object: &Value, new: bool) -> Vec<Cause> {
         }
         wrong
     };
-    let generate = object::text(meta, "generateName");
-    if !generate.is_empty() {
-        let checked = generate.strip_suffix('-').map_or_else(
-            || generate.to_owned(),
-            |rest| {
-                // A prefix may end in a hyphen; what is generated stands behind it.
-                format!("{rest}a")
-            },
-        );
-        for why in check(&checked) {
-            causes.push(Cause::invalid(
-                "metadata.generateName",
-                &json!(generate),
-                &why,
-            ));
-        }
-    }
-    let name = object::text(meta, "name");
-    if name.is_empty() {
-        let why = "name or generateName is required";
-        causes.push(Cause::required("metadata.name", why));
-    } else {
-        for why in check(name) {
-            causes.push(Cause::invalid("metadata.name", &json!(name), &why));
-        }
-    }
-    let none = Map::new();
-    for (key, value) in meta["labels"].as_object().unwrap_or(&none) {
-        for why in names::qualified_name(key) {
-            causes.push(Cause::invalid("metadata.labels", &json!(key), &why));
-        }
-        if let Some(why) = names::label_value(value.as_str().unwrap_or_default()) {
-            causes.push(Cause::invalid("metadata.labels", value, &why));
-        }
-    }
-    let mut size = 0;
-    for (key, value) in meta["annotations"].as_object().unwrap_or(&none) {
-        for why in names::qualified_name(&key.to_lowercase()) {
-            causes.push(Cause::invalid("metadata.annotations", &json!(key), &why));
-        }
-        size += key.len() + value.as_str().map_or(0, str::len);
-    }
-    if size > ANNOTATIONS_LIMIT {
-        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_LIMIT));
-    }
-    causes.extend(owners(object));
-    for (index, finalizer) in object::list(&meta["finalizers"]).enumerate() {
-        let text = finalizer.as_str().unwrap_or_default();
-        let field = format!("metadata.finalizers[{index}]");
-        let wrong = names::qualified_name(text);
-        let whole = "metadata.finalizers";
-        let standard = ["orphan", "foregroundDeletion", "kubernetes"].contains(&text);
-        for why in &wrong {
-            causes.push(Cause::invalid(whole, finalizer, why));
-        }
-        if wrong.is_empty() && !standard && !text.contains('/') && kind.custom.is_none() {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.push(Cause::invalid(field, finalizer, why));
-        }
-    }
-    causes
-}
-
-fn owners(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let mut controllers: Vec<&Value> = Vec::new();
-    for owner in object::owners(object) {
-        let field = |name: &str| format!("metadata.ownerReferences.{name}");
-        let version = object::text(owner, "apiVersion");
-        if version.is_empty() {
-            let why = "version must not be empty";
-            causes.push(Cause::invalid(field("apiVersion"), &json!(version), why));
-        }
-        for name in ["kind", "name", "uid"] {
-            if object::text(owner, name).is_empty() {
-                causes.push(Cause::invalid(field(name), &json!(""), "must not be empty"));
-            }
-        }
-        if owner["controller"] == true {
-            controllers.push(owner);
-        }
-    }
-    if let [first, second, ..] = controllers.as_slice() {
-        let why = format!(
-            "Only one reference can have Controller set to true. Found \"true\" in references for \
-             {} and {}",
-            object::text(first, "name"),
-            object::text(second, "name")
-        );
-        let all = object["metadata"]["ownerReferences"].clone();
-        causes.push(Cause::invalid("metadata.ownerReferences", &all, &why));
-    }
-    causes
+    let rules = object_meta::Rules {
+        name: &name,
+        named: true,
+        finalizers: kind.custom.is_none(),
+    };
+    object_meta::causes(&object["metadata"], "metadata", &rules)
 }
 
 /// The rule for names of a kind.

@@ -92,7 +92,10 @@ impl Answer {
 
 impl From<Failure> for Answer {
     fn from(failure: Failure) -> Self {
-        Self::json(failure.code, &failure.status())
+        Self {
+            warnings: failure.warnings.clone(),
+            ..Self::json(failure.code, &failure.status())
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use super::failure::{Cause, Failure, details};
 use super::kind::Kind;
 use super::managed;
 use super::object;
+use super::object_meta;
 use super::prepare;
 use super::request::{Call, Place};
 use super::validate;
@@ -100,6 +101,9 @@ impl Writer {
 
     /// Notes what a client is told of an object that is fine.
     fn warn(&mut self, kind: &Kind, old: Option<&Value>, object: &Value) {
+        if kind.custom.is_some() {
+            self.warnings.extend(object_meta::warnings(old, object));
+        }
         if kind.is("apiextensions.k8s.io", "customresourcedefinitions")
             && self.subresource.is_empty()
         {
@@ -140,7 +144,8 @@ impl World {
         let object = decode::object(kind, call, &mut writer)?;
         place_in_namespace(kind, namespace, &object)?;
         let object = convert::stored(kind, object);
-        let stored = self.commit_new(kind, namespace, object, &mut writer)?;
+        let stored = self.commit_new(kind, namespace, object, &mut writer);
+        let stored = stored.map_err(|failure| failure.warned(&writer.warnings))?;
         Ok(writer.answer(201, kind, &stored, form))
     }
 
@@ -250,7 +255,8 @@ impl World {
         let old = self.read(kind, place)?;
         check_version_given(kind, &object)?;
         let object = convert::stored(kind, object);
-        let stored = self.commit_change(kind, &old, object, &mut writer)?;
+        let stored = self.commit_change(kind, &old, object, &mut writer);
+        let stored = stored.map_err(|failure| failure.warned(&writer.warnings))?;
         Ok(writer.answer(200, kind, &stored, form))
     }
 

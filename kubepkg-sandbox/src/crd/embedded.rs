@@ -1,12 +1,11 @@
 //! Objects in an object that have a type of their own.
 
-use kubepkg_yaml::go_quote;
 use serde_json::Value;
 
 use super::MAX_DEPTH;
 use super::path::FieldError;
 use super::prune::is_true;
-use crate::api::names;
+use crate::api::{names, object_meta};
 
 /// What is wrong with type and metadata of embedded objects, and with those of the object itself if it is one too.
 pub(super) fn check(object: &Value, schema: &Value, root: bool) -> Vec<FieldError> {
@@ -72,28 +71,57 @@ fn identity(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
 
 /// Names of embedded objects are parts of paths.
 fn metadata(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
-    let Some(name) = value.pointer("/metadata/name") else {
+    let Some(meta) = value.get("metadata").filter(|meta| meta.is_object()) else {
         return;
     };
-    let Some(text) = name.as_str() else {
-        return;
+    let rules = object_meta::Rules {
+        name: &names::path_segment,
+        named: false,
+        finalizers: false,
     };
-    let at = format!("{path}.metadata.name");
-    if matches!(text, "." | "..") {
-        errors.push(FieldError::invalid(
-            &at,
-            name,
-            &format!("may not be '{text}'"),
-        ));
+    let causes = object_meta::causes(meta, &format!("{path}.metadata"), &rules);
+    errors.extend(causes.into_iter().map(FieldError::from));
+}
+
+/// Goes through the objects in an object, with their paths, until one is refused.
+pub(crate) fn each(
+    object: &mut Value,
+    schema: &Value,
+    act: &mut dyn FnMut(&str, &mut Value) -> Result<(), String>,
+) -> Result<(), String> {
+    each_at("", object, schema, 0, act)
+}
+
+fn each_at(
+    path: &str,
+    value: &mut Value,
+    schema: &Value,
+    depth: usize,
+    act: &mut dyn FnMut(&str, &mut Value) -> Result<(), String>,
+) -> Result<(), String> {
+    if depth > MAX_DEPTH {
+        return Ok(());
     }
-    for sign in ['/', '%'] {
-        if text.contains(sign) {
-            let sign = go_quote(&sign.to_string()).replace('"', "'");
-            errors.push(FieldError::invalid(
-                &at,
-                name,
-                &format!("may not contain {sign}"),
-            ));
+    if depth > 0 && value.is_object() && is_true(schema, "x-kubernetes-embedded-resource") {
+        act(path.trim_start_matches('.'), value)?;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let property = schema.get("properties").and_then(|it| it.get(key));
+                if let Some(schema) = property.or_else(|| schema.get("additionalProperties")) {
+                    each_at(&format!("{path}.{key}"), value, schema, depth + 1, act)?;
+                }
+            }
         }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (index, item) in items.iter_mut().enumerate() {
+                    each_at(&format!("{path}[{index}]"), item, schema, depth + 1, act)?;
+                }
+            }
+        }
+        _ => {}
     }
+    Ok(())
 }

@@ -20,6 +20,7 @@ mod schema;
 use serde_json::Value;
 
 pub use defaults::{drop_nulls, set_defaults};
+pub(crate) use embedded::each as each_embedded;
 pub use path::FieldError;
 pub use prune::prune;
 

@@ -3,6 +3,8 @@
 use kubepkg_yaml::{go_float, go_quote, to_go_json};
 use serde_json::Value;
 
+use crate::api::failure::Cause;
+
 /// Something wrong with a field, as it stands among the causes of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
@@ -148,6 +150,12 @@ impl FieldError {
     /// An error without a field.
     pub(super) fn nowhere(detail: &str) -> Self {
         Self::invalid("", &Value::from(""), detail)
+    }
+}
+
+impl From<Cause> for FieldError {
+    fn from(cause: Cause) -> Self {
+        Self::new(cause.reason, &cause.field, cause.message)
     }
 }
 

@@ -1,12 +1,11 @@
 //! Patches and server-side apply against what kube-apiserver 1.36.3 answered: steps on one object that starts absent.
 
 use kube::Client;
-use kube::client::Body;
 use kubepkg_sandbox::{ApiOptions, ApiServer};
 use kubepkg_vectors::Vectors;
 use serde_json::{Value, json};
 
-use crate::recorded::{self, Answer};
+use crate::recorded::{self, Answer, ask};
 
 const EXCEPTIONS: &str = include_str!("../vectors/exceptions.txt");
 const APPLY: Vectors<'_> = Vectors {
@@ -126,16 +125,6 @@ async fn request(client: &Client, folder: &str, step: &Value) -> Answer {
         query.finish()
     );
     ask(client, method, &path, media, body).await
-}
-
-async fn ask(client: &Client, method: &str, path: &str, media: &str, body: String) -> Answer {
-    let request = http::Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", media)
-        .body(Body::from(body.into_bytes()))
-        .unwrap();
-    recorded::send(client, request).await
 }
 
 fn compare(step: &Value, answer: &Answer) -> Result<(), String> {

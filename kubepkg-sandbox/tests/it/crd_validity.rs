@@ -1,13 +1,12 @@
 //! CustomResourceDefinitions against what kube-apiserver 1.36.3 answered.
 
 use kube::Client;
-use kube::client::Body;
 use kubepkg_sandbox::crd::definition;
 use kubepkg_sandbox::{ApiOptions, ApiServer};
 use kubepkg_vectors::Vectors;
 use serde_json::{Value, json};
 
-use crate::recorded::{self, Answer};
+use crate::recorded::{self, Answer, ask};
 
 const VECTORS: Vectors<'_> = Vectors {
     name: "crd-crd-validity",
@@ -30,11 +29,7 @@ fn definitions_are_refused_and_warned_about_as_on_the_api_server() {
 
 async fn post(client: &Client, definition: &Value) -> Answer {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
-    let request = http::Request::post(path)
-        .header("content-type", "application/json")
-        .body(Body::from(definition.to_string().into_bytes()))
-        .unwrap();
-    recorded::send(client, request).await
+    ask(client, "POST", path, "application/json", definition.to_string()).await
 }
 
 /// The same by the function alone, as far as it goes: what is wrong with the metadata is the server's.

@@ -21,7 +21,20 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-pub(crate) async fn send(client: &Client, request: Request<Body>) -> Answer {
+/// Asks with a body of a media type.
+pub(crate) async fn ask(
+    client: &Client,
+    method: &str,
+    path: &str,
+    media: &str,
+    body: String,
+) -> Answer {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", media)
+        .body(Body::from(body.into_bytes()))
+        .unwrap();
     let response = client.send(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();

@@ -83,8 +83,8 @@ pub(crate) fn typed(
     }
     let other_kind = !said_kind.is_empty() && said_kind != kind.kind;
     let may_be_left_out = kind.custom.is_none();
-    let other_version = !(said_version.is_empty() && may_be_left_out)
-        && said_version != kind.api_version();
+    let other_version =
+        !(said_version.is_empty() && may_be_left_out) && said_version != kind.api_version();
     if other_kind || other_version {
         return Err(wrong_type(
             kind,

@@ -3,8 +3,9 @@
 //! On every write, in this order: [`prune`] drops fields that the schema doesn't know, [`drop_nulls`] the nulls that
 //! aren't allowed, [`set_defaults`] fills in what is missing, and [`validate`] says what is wrong, in the API
 //! server's words. The schema is the `openAPIV3Schema` of the version that is written. Pure functions over JSON, made
-//! after `apiextensions-apiserver` 0.36. Rules in CEL (`x-kubernetes-validations`) are not looked at.
+//! after `apiextensions-apiserver` 0.36.
 
+pub mod cel;
 mod defaults;
 pub mod definition;
 mod embedded;

@@ -40,6 +40,10 @@ impl FieldError {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
     }
 
+    pub(super) fn internal(field: &str, detail: &str) -> Self {
+        Self::new("InternalError", field, format!("Internal error: {detail}"))
+    }
+
     /// Invalid, with the value as it is shown.
     pub(super) fn invalid_shown(field: &str, shown: &str, detail: &str) -> Self {
         let message = format!("Invalid value: {shown}: {detail}");

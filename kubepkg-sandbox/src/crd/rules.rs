@@ -1,53 +1,23 @@
 //! Rules in CEL: `x-kubernetes-validations`.
 //!
-//! What `kube-cel` can't evaluate (optional types, and with them `optionalOldSelf`; comprehensions over two variables;
-//! `cel.bind`) is passed over: a test server that refuses good objects is worse than one that accepts bad ones.
-//! There is no budget for the time that a rule takes.
+//! What can't be compiled is passed over: definitions with such rules are refused, and a test server that refuses good
+//! objects is worse than one that accepts bad ones. There is no budget for the time that a rule takes.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use kube_cel::KubeCelExt as _;
-use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::{self, Context, ExecutionError, Program};
+use kube_cel::cel::objects::OptionalValue;
+use kube_cel::cel::{self, Context};
 use serde_json::Value;
 
 use super::MAX_DEPTH;
+use super::cel::{Program, as_cel, context, program};
 use super::path::FieldError;
 use super::prune::is_true;
-
-/// Programs that are kept compiled.
-const MAX_PROGRAMS: usize = 1000;
-const RESERVED: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Runs the rules of a schema on an object, and on what it replaces.
 pub(super) fn check(object: &Value, old: Option<&Value>, schema: &Value) -> Vec<FieldError> {
     let mut walk = Walk {
-        context: Context::default().with_all(),
+        context: context(),
         errors: Vec::new(),
     };
     walk.value("", object, old, schema, 0);
@@ -57,19 +27,6 @@ pub(super) fn check(object: &Value, old: Option<&Value>, schema: &Value) -> Vec<
 struct Walk {
     context: Context<'static>,
     errors: Vec<FieldError>,
-}
-
-fn program(source: &str) -> Option<Arc<Program>> {
-    static COMPILED: LazyLock<Mutex<BTreeMap<String, Option<Arc<Program>>>>> =
-        LazyLock::new(Mutex::default);
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if compiled.len() > MAX_PROGRAMS {
-        compiled.clear();
-    }
-    let program = compiled
-        .entry(source.to_owned())
-        .or_insert_with(|| Program::compile(source).ok().map(Arc::new));
-    program.clone()
 }
 
 impl Walk {
@@ -130,13 +87,19 @@ impl Walk {
         rules: &[Value],
     ) {
         let mut scope = self.context.new_inner_scope();
-        scope.add_variable_from_value("self", as_cel(value, Some(schema), 0));
-        if let Some(old) = old {
-            scope.add_variable_from_value("oldSelf", as_cel(old, Some(schema), 0));
+        scope.add_variable_from_value("self", as_cel(value, Some(schema)));
+        let before = old.map(|old| as_cel(old, Some(schema)));
+        if let Some(before) = before.clone() {
+            scope.add_variable_from_value("oldSelf", before);
         }
+        let mut perhaps = scope.new_inner_scope();
+        let before = before.map_or_else(OptionalValue::none, OptionalValue::of);
+        perhaps.add_variable_from_value("oldSelf", cel::Value::Opaque(Arc::new(before)));
         let mut found = Vec::new();
         for rule in rules {
-            found.extend(outcome(path, value, old, rule, &scope));
+            let optional = is_true(rule, "optionalOldSelf");
+            let scope = if optional { &perhaps } else { &scope };
+            found.extend(outcome(path, value, old, rule, scope));
         }
         self.errors.extend(found);
     }
@@ -152,30 +115,23 @@ fn outcome(
 ) -> Option<FieldError> {
     let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
     let source = text("rule").trim();
-    if is_true(rule, "optionalOldSelf") {
-        return None;
-    }
-    let program = program(source)?;
-    let is_transition = program.references().has_variable("oldSelf");
+    let program: Arc<Program> = program(source).ok()?;
+    let is_transition = program.uses("oldSelf");
+    let optional = is_true(rule, "optionalOldSelf");
     // A rule about the change has nothing to say without one; what was so before may stay so.
-    if (is_transition && old.is_none()) || (!is_transition && old == Some(value)) {
+    if (is_transition && !optional && old.is_none()) || (!is_transition && old == Some(value)) {
         return None;
     }
-    match program.execute(scope) {
-        Ok(cel::Value::Bool(true))
-        | Err(
-            ExecutionError::UndeclaredReference(_)
-            | ExecutionError::NotSupportedAsMethod { .. }
-            | ExecutionError::UnsupportedFunctionCallIdentifierType(_)
-            | ExecutionError::UnsupportedFieldsConstruction(_),
-        ) => None,
+    match program.run(scope) {
+        Ok(cel::Value::Bool(true)) => None,
         Ok(_) => {
             let detail = message(rule, scope).unwrap_or_else(|| format!("failed rule: {source}"));
             let at = format!("{path}{}", text("fieldPath"));
             Some(FieldError::rule(&at, value, text("reason"), &detail))
         }
-        Err(error) => {
-            let detail = format!("{} evaluating rule: {source}", in_words(&error));
+        Err(fault) if fault.is_gap => None,
+        Err(fault) => {
+            let detail = format!("{} evaluating rule: {source}", fault.words);
             let kind = Value::from(type_of(value));
             Some(FieldError::invalid(path, &kind, &detail))
         }
@@ -189,7 +145,7 @@ fn message(rule: &Value, scope: &Context<'_>) -> Option<String> {
         text.filter(|text| !text.is_empty())
     };
     let made = text("messageExpression").and_then(|source| {
-        let made = program(source)?.execute(scope).ok()?;
+        let made = program(source).ok()?.run(scope).ok()?;
         match made {
             cel::Value::String(made) => Some(made.as_str().to_owned()),
             _ => None,
@@ -209,89 +165,4 @@ fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-/// An error as cel-go words it, where that is known.
-fn in_words(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
-        ExecutionError::FunctionError { message, .. } => message.clone(),
-        ExecutionError::IndexOutOfBounds(cel::Value::Int(index)) => {
-            format!("index out of bounds: {index}")
-        }
-        _ => "no such overload".to_owned(),
-    }
-}
-
-/// A value as rules see it: fields whose names mean something in CEL are escaped, and texts of some formats are
-/// more than texts.
-fn as_cel(value: &Value, schema: Option<&Value>, depth: usize) -> cel::Value {
-    let text = |key: &str| schema.and_then(|it| it.get(key)).and_then(Value::as_str);
-    match value {
-        _ if depth > MAX_DEPTH => cel::Value::Null,
-        Value::Null => cel::Value::Null,
-        Value::Bool(flag) => cel::Value::Bool(*flag),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(int), _) if text("type") != Some("number") => cel::Value::Int(int),
-            (_, Some(float)) => cel::Value::Float(float),
-            _ => cel::Value::Null,
-        },
-        Value::String(plain) => {
-            let plain_text = || cel::Value::String(Arc::new(plain.clone()));
-            match text("format") {
-                Some("byte") => STANDARD
-                    .decode(plain)
-                    .map_or_else(|_| plain_text(), |bytes| cel::Value::Bytes(Arc::new(bytes))),
-                Some("date-time") => converted("timestamp(self)", plain).unwrap_or_else(plain_text),
-                Some("date") => {
-                    let midnight = format!("{plain}T00:00:00Z");
-                    converted("timestamp(self)", &midnight).unwrap_or_else(plain_text)
-                }
-                Some("duration") => converted("duration(self)", plain).unwrap_or_else(plain_text),
-                _ => plain_text(),
-            }
-        }
-        Value::Array(items) => {
-            let schema = schema.and_then(|it| it.get("items"));
-            let items = items.iter().map(|item| as_cel(item, schema, depth + 1));
-            cel::Value::List(Arc::new(items.collect()))
-        }
-        Value::Object(fields) => {
-            let property = |key: &str| schema.and_then(|it| it.get("properties")?.get(key));
-            let additional = schema.and_then(|it| it.get("additionalProperties"));
-            let map: HashMap<Key, cel::Value> = fields
-                .iter()
-                .map(|(key, value)| {
-                    let (name, schema) = match property(key) {
-                        Some(schema) => (escaped(key), Some(schema)),
-                        // Keys of maps are data.
-                        None if additional.is_some() => (key.clone(), additional),
-                        None => (escaped(key), None),
-                    };
-                    (Key::from(name), as_cel(value, schema, depth + 1))
-                })
-                .collect();
-            cel::Value::Map(Map { map: Arc::new(map) })
-        }
-    }
-}
-
-/// What a text is to a function of CEL.
-fn converted(source: &str, text: &str) -> Option<cel::Value> {
-    let mut context = Context::default();
-    context.add_variable_from_value("self", cel::Value::String(Arc::new(text.to_owned())));
-    program(source)?.execute(&context).ok()
-}
-
-fn escaped(name: &str) -> String {
-    if RESERVED.contains(&name) {
-        return format!("__{name}__");
-    }
-    name.replace("__", "__underscores__")
-        .replace('.', "__dot__")
-        .replace('-', "__dash__")
-        .replace('/', "__slash__")
 }

@@ -29,7 +29,14 @@ fn definitions_are_refused_and_warned_about_as_on_the_api_server() {
 
 async fn post(client: &Client, definition: &Value) -> Answer {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
-    ask(client, "POST", path, "application/json", definition.to_string()).await
+    ask(
+        client,
+        "POST",
+        path,
+        "application/json",
+        definition.to_string(),
+    )
+    .await
 }
 
 /// The same by the function alone, as far as it goes: what is wrong with the metadata is the server's.

@@ -52,7 +52,10 @@ fn custom_resources_are_pruned_defaulted_and_refused_as_on_the_api_server() {
 /// An object that is not kept, with and without strict validation.
 async fn created(client: &Client, folder: &str, row: &Value) -> Result<(), String> {
     let body = row["object"].to_string();
-    for (query, key) in [("", "outcome"), ("&fieldValidation=Strict", "strict_outcome")] {
+    for (query, key) in [
+        ("", "outcome"),
+        ("&fieldValidation=Strict", "strict_outcome"),
+    ] {
         if row[key].is_null() {
             continue;
         }
@@ -88,7 +91,12 @@ fn compare(outcome: &Value, answer: &Answer) -> Result<(), String> {
     }
     let mut found = answer.body.clone();
     if let Some(metadata) = found["metadata"].as_object_mut() {
-        for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+        for field in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "managedFields",
+        ] {
             metadata.remove(field);
         }
     }

@@ -8,6 +8,7 @@
 //! The sandbox on the real programs.
 
 mod api_vectors;
+mod cel_vectors;
 mod chart_server;
 mod conformance;
 mod crd_validity;

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::super::MAX_DEPTH;
 use super::super::path::FieldError;
-use super::{defaulting, field_path, flag, list, named, print, some, structural, text, texts};
+use super::{
+    defaulting, field_path, flag, list, named, print, rules, some, structural, text, texts,
+};
 
 const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: &[&str] = &[
@@ -173,11 +175,15 @@ impl Walk {
             let at = format!("{at}.{RULES}[{index}]");
             of_rule(schema, rule, &at, &mut found.of_schema);
         }
-        if self.runs_rules && !place.nested && found.of_schema.is_empty() {
-            for (index, rule) in rules.iter().enumerate() {
-                let at = format!("{at}.{RULES}[{index}]");
-                compiled(rule, &at, place, &mut found.of_rules);
-            }
+        if self.runs_rules && !place.nested && !rules.is_empty() && found.of_schema.is_empty() {
+            let resource = root || flag(schema, "x-kubernetes-embedded-resource");
+            rules::check(
+                schema,
+                resource,
+                &format!("{at}.{RULES}"),
+                place.uncorrelated.as_deref(),
+                &mut found.of_rules,
+            );
         }
         found
     }
@@ -510,9 +516,4 @@ fn of_rule(schema: &Value, rule: &Value, at: &str, errors: &mut Vec<FieldError>)
     for why in wrong {
         errors.push(FieldError::invalid(&field("fieldPath"), &path.into(), why));
     }
-}
-
-/// A rule as it is compiled.
-fn compiled(rule: &Value, at: &str, place: &Place, errors: &mut Vec<FieldError>) {
-    let _ = (rule, at, place, errors);
 }

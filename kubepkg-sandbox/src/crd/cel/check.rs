@@ -1,0 +1,542 @@
+//! Whether an expression compiles: what cel-go's checker says of it, at the same places.
+//!
+//! The checker follows `checker/checker.go` of cel-go 0.26. Comprehensions over one variable are checked as the parser
+//! expands them; other macros as they are written.
+
+use std::collections::BTreeMap;
+
+use cel_syntax::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, SourceInfo,
+};
+use cel_syntax::parser::Parser;
+
+use super::fit::{Known, Type, more_general};
+use super::library::{named, overloads};
+use super::values::converted;
+use crate::crd::pattern;
+
+/// How deep an expression may be nested.
+const MAX_DEPTH: usize = 200;
+
+/// An expression that compiles.
+pub(crate) struct Checked {
+    /// Its type.
+    pub(crate) of: Type,
+    /// The variables that it speaks of.
+    pub(crate) variables: Vec<String>,
+}
+
+/// Checks an expression over some variables. The error is all that is wrong with it, as cel-go prints it.
+pub(crate) fn check(source: &str, variables: &[(&str, Type)]) -> Result<Checked, String> {
+    let parsed = Parser::new()
+        .enable_optional_syntax(true)
+        .parse_with_source_info(source);
+    let (expression, places) = parsed.map_err(|errors| {
+        let all: Vec<String> = errors
+            .errors
+            .iter()
+            .map(|error| super::in_source(source, error.pos, &error.msg))
+            .collect();
+        all.join("\n")
+    })?;
+    let mut checker = Checker {
+        source,
+        places: &places,
+        known: Known::default(),
+        scopes: vec![
+            variables
+                .iter()
+                .map(|(name, of)| ((*name).to_owned(), of.clone()))
+                .collect(),
+        ],
+        used: Vec::new(),
+        wrong: Vec::new(),
+    };
+    let of = checker.expression(&expression, 0);
+    if checker.wrong.is_empty() {
+        checker.literals(&expression, 0);
+    }
+    if checker.wrong.is_empty() {
+        return Ok(Checked {
+            of: checker.known.filled(&of, true),
+            variables: checker.used,
+        });
+    }
+    checker.wrong.sort();
+    checker.wrong.dedup();
+    let all = checker.wrong.iter();
+    let all = all.map(|(place, why)| super::in_source(source, *place, why));
+    Err(all.collect::<Vec<_>>().join("\n"))
+}
+
+struct Checker<'e> {
+    source: &'e str,
+    places: &'e SourceInfo,
+    known: Known,
+    scopes: Vec<BTreeMap<String, Type>>,
+    used: Vec<String>,
+    wrong: Vec<((isize, isize), String)>,
+}
+
+impl Checker<'_> {
+    /// Line and column of a node, from one.
+    fn place(&self, id: u64) -> (isize, isize) {
+        let offset = self.places.offset_for(id).map_or(0, |(start, _)| start);
+        let mut place = (1, 1);
+        let before = usize::try_from(offset).unwrap_or(usize::MAX);
+        for sign in self.source.chars().take(before) {
+            if sign == '\n' {
+                place = (place.0 + 1, 1);
+            } else {
+                place.1 += 1;
+            }
+        }
+        place
+    }
+
+    fn wrong(&mut self, id: u64, why: String) -> Type {
+        let place = self.place(id);
+        self.wrong.push((place, why));
+        Type::Error
+    }
+
+    fn undeclared(&mut self, id: u64, name: &str) -> Type {
+        self.wrong(
+            id,
+            format!("undeclared reference to '{name}' (in container '')"),
+        )
+    }
+
+    fn mismatch(&mut self, id: u64, wanted: &Type, found: &Type) -> Type {
+        let wanted = self.known.filled(wanted, false);
+        let found = self.known.filled(found, false);
+        self.wrong(id, format!("expected type '{wanted}' but found '{found}'"))
+    }
+
+    fn variable(&mut self, name: &str) -> Option<Type> {
+        let found = self
+            .scopes
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(depth, scope)| Some((depth, scope.get(name)?.clone())));
+        if let Some((depth, found)) = found {
+            if depth == 0 && !self.used.iter().any(|used| used == name) {
+                self.used.push(name.to_owned());
+            }
+            return Some(found);
+        }
+        named(name)
+    }
+
+    fn expression(&mut self, node: &IdedExpr, depth: usize) -> Type {
+        if depth > MAX_DEPTH {
+            return self.wrong(node.id, "expression nested too deeply".to_owned());
+        }
+        match &node.expr {
+            Expr::Unspecified => Type::Error,
+            Expr::Literal(literal) => Type::Plain(match literal {
+                LiteralValue::Boolean(_) => "bool",
+                LiteralValue::Bytes(_) => "bytes",
+                LiteralValue::Double(_) => "double",
+                LiteralValue::Int(_) => "int",
+                LiteralValue::Null => "null",
+                LiteralValue::String(_) => "string",
+                LiteralValue::UInt(_) => "uint",
+            }),
+            Expr::Ident(name) => match self.variable(name) {
+                Some(found) => found,
+                None => self.undeclared(node.id, name),
+            },
+            Expr::Select(select) => {
+                if let Some(name) = qualified(node)
+                    && let Some(found) = self.variable(&name)
+                {
+                    return found;
+                }
+                let operand = self.expression(&select.operand, depth + 1);
+                let found = self.field(node.id, &operand, &select.field, false);
+                if select.test {
+                    Type::Plain("bool")
+                } else {
+                    self.known.filled(&found, false)
+                }
+            }
+            Expr::Call(call) => self.call(node.id, call, depth),
+            Expr::List(list) => {
+                let mut joined = None;
+                for (index, item) in list.elements.iter().enumerate() {
+                    let mut of = self.expression(item, depth + 1);
+                    if list.optional_indices.contains(&index) {
+                        of = self.in_optional(item.id, &of);
+                    }
+                    joined = Some(self.joined(item.id, joined, of));
+                }
+                Type::list(joined.unwrap_or_else(|| self.known.variable()))
+            }
+            Expr::Map(map) => self.entries(&map.entries, depth),
+            Expr::Struct(object) => self.undeclared(node.id, &object.type_name),
+            Expr::Comprehension(all) => self.comprehension(all, depth),
+        }
+    }
+
+    /// The type of a field of a value.
+    fn field(&mut self, id: u64, operand: &Type, field: &str, optional: bool) -> Type {
+        let operand = self.known.filled(operand, false);
+        let target = operand.in_optional().unwrap_or(&operand);
+        let found = match target {
+            Type::Of("map", parts) => parts.get(1).cloned().unwrap_or(Type::Dyn),
+            Type::Object(object) => match object.fields.get(field) {
+                Some(found) => found.clone(),
+                None => self.wrong(id, format!("undefined field '{field}'")),
+            },
+            Type::Var(_) => {
+                self.known.fits(&Type::Dyn, target);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Error => Type::Dyn,
+            other => {
+                let why = format!("type '{other}' does not support field selection");
+                self.wrong(id, why)
+            }
+        };
+        if optional || operand.in_optional().is_some() {
+            Type::optional(found)
+        } else {
+            found
+        }
+    }
+
+    fn in_optional(&mut self, id: u64, of: &Type) -> Type {
+        let of = self.known.filled(of, false);
+        match of.in_optional() {
+            Some(inner) => inner.clone(),
+            None if of.is_dyn() => of,
+            None => self.mismatch(id, &Type::optional(of.clone()), &of),
+        }
+    }
+
+    /// The type of items of one list.
+    fn joined(&mut self, id: u64, before: Option<Type>, current: Type) -> Type {
+        let Some(before) = before else {
+            return current;
+        };
+        if self.known.fits(&before, &current) {
+            return more_general(&before, &current);
+        }
+        self.mismatch(id, &before, &current)
+    }
+
+    fn entries(&mut self, entries: &[IdedEntryExpr], depth: usize) -> Type {
+        let (mut keys, mut values) = (None, None);
+        for entry in entries {
+            let EntryExpr::MapEntry(entry) = &entry.expr else {
+                continue;
+            };
+            let key = self.expression(&entry.key, depth + 1);
+            keys = Some(self.joined(entry.key.id, keys, key));
+            let mut value = self.expression(&entry.value, depth + 1);
+            if entry.optional {
+                value = self.in_optional(entry.value.id, &value);
+            }
+            values = Some(self.joined(entry.value.id, values, value));
+        }
+        match (keys, values) {
+            (Some(key), Some(value)) => Type::map(key, value),
+            _ => Type::map(self.known.variable(), self.known.variable()),
+        }
+    }
+
+    fn call(&mut self, id: u64, call: &CallExpr, depth: usize) -> Type {
+        if call.func_name == "_?._"
+            && let [operand, field] = call.args.as_slice()
+        {
+            let of = self.expression(operand, depth + 1);
+            let Expr::Literal(LiteralValue::String(name)) = &field.expr else {
+                return self.wrong(id, "unsupported optional field selection".to_owned());
+            };
+            let found = self.field(id, &of, name.inner(), true);
+            return self.known.filled(&found, false);
+        }
+        if let Some(target) = &call.target
+            && let Some(found) = self.macro_call(id, target, call, depth)
+        {
+            return found;
+        }
+        let mut arguments: Vec<Type> = call
+            .args
+            .iter()
+            .map(|argument| self.expression(argument, depth + 1))
+            .collect();
+        let Some(target) = &call.target else {
+            if matches!(call.func_name.as_str(), "_&&_" | "_||_") {
+                for (argument, found) in call.args.iter().zip(&arguments) {
+                    self.must_fit(argument.id, &Type::Plain("bool"), found);
+                }
+                return Type::Plain("bool");
+            }
+            if overloads(&call.func_name).is_none() {
+                return self.undeclared(id, &call.func_name);
+            }
+            return self.resolved(id, &call.func_name, &arguments, false);
+        };
+        if let Some(prefix) = qualified(target) {
+            let name = format!("{prefix}.{}", call.func_name);
+            if overloads(&name).is_some() {
+                return self.resolved(id, &name, &arguments, false);
+            }
+        }
+        let of = self.expression(target, depth + 1);
+        arguments.insert(0, of);
+        if overloads(&call.func_name).is_none() {
+            return self.undeclared(id, &call.func_name);
+        }
+        self.resolved(id, &call.func_name, &arguments, true)
+    }
+
+    /// The type of a call of a function that there is.
+    fn resolved(&mut self, id: u64, name: &str, arguments: &[Type], member: bool) -> Type {
+        let mut result: Option<Type> = None;
+        for overload in overloads(name).unwrap_or_default() {
+            if overload.member != member {
+                continue;
+            }
+            let fresh = [self.known.variable(), self.known.variable()];
+            let wanted: Vec<Type> = overload
+                .arguments
+                .iter()
+                .map(|of| instance(of, &fresh))
+                .collect();
+            if !self.known.fit_all(arguments, &wanted) {
+                continue;
+            }
+            let found = self
+                .known
+                .filled(&instance(&overload.result, &fresh), false);
+            result = Some(match result {
+                None => found,
+                Some(before) if before.is_dyn() || before == found => before,
+                Some(_) => Type::Dyn,
+            });
+        }
+        if let Some(result) = result {
+            return result;
+        }
+        let shown: Vec<String> = arguments
+            .iter()
+            .map(|of| self.known.filled(of, true).to_string())
+            .collect();
+        let shown = match shown.split_first() {
+            Some((target, others)) if member => format!("{target}.({})", others.join(", ")),
+            _ => format!("({})", shown.join(", ")),
+        };
+        let why = format!("found no matching overload for '{name}' applied to '{shown}'");
+        self.wrong(id, why)
+    }
+
+    fn comprehension(&mut self, all: &ComprehensionExpr, depth: usize) -> Type {
+        let range = self.expression(&all.iter_range, depth + 1);
+        let accumulated = self.expression(&all.accu_init, depth + 1);
+        let item = self.item(all.iter_range.id, &range).0;
+        self.scopes.push(BTreeMap::from([(
+            all.accu_var.clone(),
+            accumulated.clone(),
+        )]));
+        self.scopes
+            .push(BTreeMap::from([(all.iter_var.clone(), item)]));
+        let condition = self.expression(&all.loop_cond, depth + 1);
+        self.must_fit(all.loop_cond.id, &Type::Plain("bool"), &condition);
+        let step = self.expression(&all.loop_step, depth + 1);
+        self.must_fit(all.loop_step.id, &accumulated, &step);
+        self.scopes.pop();
+        let result = self.expression(&all.result, depth + 1);
+        self.scopes.pop();
+        self.known.filled(&result, false)
+    }
+
+    fn must_fit(&mut self, id: u64, wanted: &Type, found: &Type) {
+        if !self.known.fits(wanted, found) {
+            self.mismatch(id, wanted, found);
+        }
+    }
+
+    /// What one goes through in a list or a map: first with one variable, then with two.
+    fn item(&mut self, id: u64, range: &Type) -> (Type, [Type; 2]) {
+        let range = self.known.filled(range, false);
+        match &range {
+            Type::Of("list", parts) => {
+                let item = parts.first().cloned().unwrap_or(Type::Dyn);
+                (item.clone(), [Type::Plain("int"), item])
+            }
+            Type::Of("map", parts) => {
+                let part = |index: usize| parts.get(index).cloned().unwrap_or(Type::Dyn);
+                (part(0), [part(0), part(1)])
+            }
+            Type::Dyn | Type::Error | Type::Var(_) => {
+                self.known.fits(&Type::Dyn, &range);
+                (Type::Dyn, [Type::Dyn, Type::Dyn])
+            }
+            other => {
+                let why = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                self.wrong(id, why);
+                (Type::Error, [Type::Error, Type::Error])
+            }
+        }
+    }
+
+    /// Macros that the parser leaves as they are written.
+    fn macro_call(
+        &mut self,
+        id: u64,
+        target: &IdedExpr,
+        call: &CallExpr,
+        depth: usize,
+    ) -> Option<Type> {
+        let count = call.args.len();
+        let name = call.func_name.as_str();
+        let variables = match (name, count) {
+            ("optMap" | "optFlatMap" | "sortBy", 2) => 1,
+            ("all" | "exists" | "existsOne" | "exists_one", 3)
+            | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4) => 2,
+            _ => return None,
+        };
+        let of = self.expression(target, depth + 1);
+        let types = match name {
+            "optMap" | "optFlatMap" => {
+                let inner = self.known.variable();
+                self.must_fit(target.id, &Type::optional(inner.clone()), &of);
+                vec![self.known.filled(&inner, false)]
+            }
+            "sortBy" => vec![self.item(target.id, &of).0],
+            _ => self.item(target.id, &of).1.to_vec(),
+        };
+        let mut scope = BTreeMap::new();
+        for (argument, of) in call.args.iter().zip(types.iter()) {
+            let Expr::Ident(variable) = &argument.expr else {
+                return Some(self.wrong(argument.id, "argument must be a simple name".to_owned()));
+            };
+            scope.insert(variable.clone(), of.clone());
+        }
+        self.scopes.push(scope);
+        let mut bodies = call.args.iter().skip(variables);
+        if count == variables + 2
+            && let Some(filter) = bodies.next()
+        {
+            let found = self.expression(filter, depth + 1);
+            self.must_fit(filter.id, &Type::Plain("bool"), &found);
+        }
+        let body = bodies.next();
+        let found = body.map_or(Type::Error, |body| self.expression(body, depth + 1));
+        self.scopes.pop();
+        let found = self.known.filled(&found, false);
+        Some(match name {
+            "optMap" => Type::optional(found),
+            "optFlatMap" => {
+                let wanted = Type::optional(self.known.variable());
+                self.must_fit(id, &wanted, &found);
+                self.known.filled(&wanted, false)
+            }
+            "sortBy" => of,
+            "transformList" => Type::list(found),
+            "transformMap" => {
+                let key = types.first().cloned().unwrap_or(Type::Dyn);
+                Type::map(key, found)
+            }
+            "transformMapEntry" => found,
+            _ => {
+                let body = body.map_or(id, |body| body.id);
+                self.must_fit(body, &Type::Plain("bool"), &found);
+                Type::Plain("bool")
+            }
+        })
+    }
+
+    /// Texts that are looked at before anything runs: patterns, durations and times.
+    fn literals(&mut self, node: &IdedExpr, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        if let Expr::Call(call) = &node.expr
+            && let Some(argument) = call.args.first()
+            && let Expr::Literal(LiteralValue::String(text)) = &argument.expr
+        {
+            let (name, text) = (call.func_name.as_str(), text.inner());
+            let good = match name {
+                "matches" => pattern::offence(text).is_none(),
+                "duration" | "timestamp" if call.target.is_none() => {
+                    converted(&format!("{name}(self)"), text).is_some()
+                }
+                _ => true,
+            };
+            if !good {
+                self.wrong(argument.id, format!("invalid {name} argument"));
+            }
+        }
+        for part in parts(node) {
+            self.literals(part, depth + 1);
+        }
+    }
+}
+
+/// The parts of an expression.
+fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
+    match &node.expr {
+        Expr::Call(call) => {
+            let target = call.target.iter().map(AsRef::as_ref);
+            target.chain(&call.args).collect()
+        }
+        Expr::Select(select) => vec![&select.operand],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => map
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => Some([&entry.key, &entry.value]),
+                EntryExpr::StructField(_) => None,
+            })
+            .flatten()
+            .collect(),
+        Expr::Comprehension(all) => vec![
+            &all.iter_range,
+            &all.accu_init,
+            &all.loop_cond,
+            &all.loop_step,
+            &all.result,
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// A declared type with variables of its own.
+fn instance(of: &Type, fresh: &[Type; 2]) -> Type {
+    match of {
+        Type::Var(number) => fresh.get(*number).cloned().unwrap_or(Type::Dyn),
+        Type::Of(name, parts) => {
+            let parts = parts.iter().map(|part| instance(part, fresh));
+            Type::Of(name, parts.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// `a.b.c`, when an expression is nothing else.
+fn qualified(node: &IdedExpr) -> Option<String> {
+    let mut names = Vec::new();
+    let mut node = node;
+    loop {
+        match &node.expr {
+            Expr::Ident(name) => {
+                names.push(name.as_str());
+                names.reverse();
+                return Some(names.join("."));
+            }
+            Expr::Select(select) if !select.test => {
+                names.push(&select.field);
+                node = &select.operand;
+            }
+            _ => return None,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Values with their types: `type()`, and values as people read them.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube_cel::cel::objects::{Key, Opaque, OptionalValue};
+use kube_cel::cel::{Context, ResolveResult, Value};
+use serde_json::json;
+
+/// A type, as a value.
+#[derive(Debug, PartialEq, Eq)]
+struct Type(String);
+
+impl Opaque for Type {
+    fn runtime_type_name(&self) -> &'static str {
+        "type"
+    }
+}
+
+/// Types by the names that expressions call them by.
+const NAMES: &[(&str, &str)] = &[
+    ("bool", "bool"),
+    ("bytes", "bytes"),
+    ("double", "double"),
+    ("int", "int"),
+    ("list", "list"),
+    ("map", "map"),
+    ("null_type", "null_type"),
+    ("optional_type", "optional_type"),
+    ("string", "string"),
+    ("type", "type"),
+    ("uint", "uint"),
+];
+
+pub(super) fn register(context: &mut Context<'_>) {
+    let of = |name: &str| Value::Opaque(Arc::new(Type(name.to_owned())));
+    for (word, name) in NAMES {
+        context.add_variable_from_value(*word, of(name));
+    }
+    context.add_function("type", |value: Value| -> ResolveResult {
+        Ok(Value::Opaque(Arc::new(Type(name(&value).to_owned()))))
+    });
+    context.add_function("dyn", |value: Value| -> ResolveResult { Ok(value) });
+}
+
+/// The name of the type of a value.
+pub(super) fn name(value: &Value) -> &str {
+    match value {
+        Value::List(_) => "list",
+        Value::Map(_) => "map",
+        Value::Function(..) => "function",
+        Value::Int(_) => "int",
+        Value::UInt(_) => "uint",
+        Value::Float(_) => "double",
+        Value::String(_) => "string",
+        Value::Bytes(_) => "bytes",
+        Value::Bool(_) => "bool",
+        Value::Duration(_) => "google.protobuf.Duration",
+        Value::Timestamp(_) => "google.protobuf.Timestamp",
+        Value::Opaque(opaque) => opaque.runtime_type_name(),
+        Value::Null => "null_type",
+    }
+}
+
+/// A value with its type.
+pub(super) fn shown(value: &Value) -> serde_json::Value {
+    let plain = match value {
+        Value::List(items) => items.iter().map(shown).collect(),
+        Value::Map(map) => {
+            let mut pairs: Vec<serde_json::Value> = map
+                .map
+                .iter()
+                .map(|(key, value)| json!([shown(&of_key(key)), shown(value)]))
+                .collect();
+            pairs.sort_by_cached_key(|pair| pair[0].to_string());
+            pairs.into()
+        }
+        Value::Function(name, _) => json!(name.as_str()),
+        Value::Int(number) => json!(number.to_string()),
+        Value::UInt(number) => json!(number.to_string()),
+        Value::Float(number) => json!(float(*number)),
+        Value::String(text) => json!(text.as_str()),
+        Value::Bytes(bytes) => json!(STANDARD.encode(bytes.as_slice())),
+        Value::Bool(flag) => json!(flag),
+        Value::Duration(duration) => json!(seconds(duration.num_nanoseconds())),
+        Value::Timestamp(time) => json!(rfc3339(&time.to_rfc3339())),
+        Value::Opaque(opaque) => in_opaque(opaque.as_ref()),
+        Value::Null => json!(null),
+    };
+    json!({"type": name(value), "value": plain})
+}
+
+fn of_key(key: &Key) -> Value {
+    match key {
+        Key::Int(number) => Value::Int(*number),
+        Key::Uint(number) => Value::UInt(*number),
+        Key::Bool(flag) => Value::Bool(*flag),
+        Key::String(text) => Value::String(Arc::clone(text)),
+    }
+}
+
+fn in_opaque(opaque: &dyn Opaque) -> serde_json::Value {
+    if let Some(kind) = opaque.downcast_ref::<Type>() {
+        return json!(kind.0);
+    }
+    match opaque.downcast_ref::<OptionalValue>() {
+        Some(optional) => optional.value().map_or(json!(null), shown),
+        // Libraries keep what is in their values to themselves.
+        None => json!(format!("{:?}", opaque.as_debug())),
+    }
+}
+
+/// A time as Go writes it: no zeros at the end of a fraction, `Z` for UTC.
+fn rfc3339(text: &str) -> String {
+    let (head, zone) = match text.strip_suffix("+00:00") {
+        Some(head) => (head, "Z"),
+        None => text.split_at(text.len().saturating_sub(6)),
+    };
+    let head = if head.contains('.') {
+        head.trim_end_matches('0')
+    } else {
+        head
+    };
+    format!("{head}{zone}")
+}
+
+fn seconds(nanoseconds: Option<i64>) -> String {
+    let Some(all) = nanoseconds else {
+        return "?".to_owned();
+    };
+    let sign = if all < 0 { "-" } else { "" };
+    let (whole, rest) = (
+        all.unsigned_abs() / 1_000_000_000,
+        all.unsigned_abs() % 1_000_000_000,
+    );
+    if rest == 0 {
+        return format!("{sign}{whole}s");
+    }
+    let fraction = format!("{rest:09}");
+    format!("{sign}{whole}.{}s", fraction.trim_end_matches('0'))
+}
+
+/// A float as `strconv.FormatFloat` writes it with the verb `g`.
+fn float(number: f64) -> String {
+    if number.is_infinite() {
+        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let text = format!("{number:e}");
+    let Some((digits, exponent)) = text.split_once('e') else {
+        return text;
+    };
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if !(-4..6).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{digits}e{sign}{:02}", exponent.abs());
+    }
+    format!("{number}")
+}

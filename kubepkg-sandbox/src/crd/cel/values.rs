@@ -1,0 +1,112 @@
+//! Values of objects as rules see them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube_cel::cel::objects::{Key, Map};
+use kube_cel::cel::{self, Context};
+use serde_json::Value;
+
+use crate::crd::MAX_DEPTH;
+
+const RESERVED: &[&str] = &[
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// A value as rules see it: fields whose names mean something in CEL are escaped, and texts of some formats are more
+/// than texts.
+pub(crate) fn as_cel(value: &Value, schema: Option<&Value>) -> cel::Value {
+    at(value, schema, 0)
+}
+
+fn at(value: &Value, schema: Option<&Value>, depth: usize) -> cel::Value {
+    let text = |key: &str| schema.and_then(|it| it.get(key)).and_then(Value::as_str);
+    match value {
+        _ if depth > MAX_DEPTH => cel::Value::Null,
+        Value::Null => cel::Value::Null,
+        Value::Bool(flag) => cel::Value::Bool(*flag),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) if text("type") != Some("number") => cel::Value::Int(int),
+            (_, Some(float)) => cel::Value::Float(float),
+            _ => cel::Value::Null,
+        },
+        Value::String(plain) => {
+            let plain_text = || cel::Value::String(Arc::new(plain.clone()));
+            match text("format") {
+                Some("byte") => STANDARD
+                    .decode(plain)
+                    .map_or_else(|_| plain_text(), |bytes| cel::Value::Bytes(Arc::new(bytes))),
+                Some("date-time") => converted("timestamp(self)", plain).unwrap_or_else(plain_text),
+                Some("date") => {
+                    let midnight = format!("{plain}T00:00:00Z");
+                    converted("timestamp(self)", &midnight).unwrap_or_else(plain_text)
+                }
+                Some("duration") => converted("duration(self)", plain).unwrap_or_else(plain_text),
+                _ => plain_text(),
+            }
+        }
+        Value::Array(items) => {
+            let schema = schema.and_then(|it| it.get("items"));
+            let items = items.iter().map(|item| at(item, schema, depth + 1));
+            cel::Value::List(Arc::new(items.collect()))
+        }
+        Value::Object(fields) => {
+            let property = |key: &str| schema.and_then(|it| it.get("properties")?.get(key));
+            let additional = schema.and_then(|it| it.get("additionalProperties"));
+            let map: HashMap<Key, cel::Value> = fields
+                .iter()
+                .map(|(key, value)| {
+                    let (name, schema) = match property(key) {
+                        Some(schema) => (escaped(key), Some(schema)),
+                        // Keys of maps are data.
+                        None if additional.is_some() => (key.clone(), additional),
+                        None if schema.is_none() => (key.clone(), None),
+                        None => (escaped(key), None),
+                    };
+                    (Key::from(name), at(value, schema, depth + 1))
+                })
+                .collect();
+            cel::Value::Map(Map { map: Arc::new(map) })
+        }
+    }
+}
+
+/// What a text is to a function of CEL.
+pub(super) fn converted(source: &str, text: &str) -> Option<cel::Value> {
+    let mut context = Context::default();
+    context.add_variable_from_value("self", cel::Value::String(Arc::new(text.to_owned())));
+    super::program(source).ok()?.run(&context).ok()
+}
+
+/// The name of a field in CEL.
+pub(crate) fn escaped(name: &str) -> String {
+    if RESERVED.contains(&name) {
+        return format!("__{name}__");
+    }
+    name.replace("__", "__underscores__")
+        .replace('.', "__dot__")
+        .replace('-', "__dash__")
+        .replace('/', "__slash__")
+}

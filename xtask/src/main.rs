@@ -15,6 +15,7 @@ mod crds;
 mod demo;
 mod fuzz;
 mod parity;
+mod recording;
 mod run;
 mod schemas;
 mod suite;
@@ -36,9 +37,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows the main job from start to end: control plane, operator, a package installed, upgraded,
+    /// Shows the main job from start to end on a real control plane (`kubepkg demo` needs none): control plane, operator, a package installed, upgraded,
     /// rolled back and removed.
     Demo,
+    /// Runs `kubepkg demo` and writes the README's picture, `docs/demo.svg`.
+    DemoSvg,
     /// Shows on charts of yours that they render as `helm template` renders them, and that the operator
     /// installs and removes them: a table, one row per chart.
     Try {
@@ -147,6 +150,7 @@ enum Subject {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Demo => demo::show(),
+        Command::DemoSvg => recording::write(),
         Command::Try { arguments } => demo::try_charts(&arguments),
         Command::Bench {
             what: Subject::Operator,

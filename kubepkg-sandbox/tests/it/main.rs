@@ -19,3 +19,4 @@ mod lifetime;
 mod options;
 mod pods;
 mod recorded;
+mod session;

@@ -54,6 +54,8 @@ pub struct HelmBackendOptions {
     pub chart_limits: ChartLimits,
     /// The clock that the age of records and deadlines are measured by.
     pub clock: Arc<dyn Clock>,
+    /// Reads charts and renders where it is called from, as [`HelmOptions::inline`] says.
+    pub inline: bool,
 }
 
 impl Default for HelmBackendOptions {
@@ -62,6 +64,7 @@ impl Default for HelmBackendOptions {
             user_agent: None,
             chart_limits: ChartLimits::default(),
             clock: Arc::new(SystemClock),
+            inline: false,
         }
     }
 }
@@ -82,12 +85,13 @@ impl HelmBackend {
             crd_field_manager: Some(MANAGER.to_owned()),
             user_agent: options.user_agent,
             clock: Arc::clone(&options.clock),
+            inline: options.inline,
             ..HelmOptions::default()
         };
         Self {
             helm: Helm::new(client.clone(), helm),
             client,
-            charts: ChartStore::new(charts, options.chart_limits),
+            charts: ChartStore::new(charts, options.chart_limits, options.inline),
             clock: options.clock,
             slots: Slots::default(),
         }

@@ -10,6 +10,7 @@ mod desired;
 mod events;
 mod observe;
 mod observed;
+mod recorder;
 mod report;
 mod revision;
 mod status;
@@ -22,11 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ObjectMeta, PartialObjectMeta};
 use kube::core::PartialObjectMetaExt as _;
 use kube::runtime::controller::{self, Action as Requeue, Config, Controller};
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, reflector};
 use kube::runtime::{Predicate, PredicateConfig, WatchStreamExt, predicates, watcher};
@@ -42,6 +43,7 @@ pub use report::{Next, Report, Retry, Settled};
 pub use revision::{ATTEMPT, NewRevision, RecordedComponent, Revision};
 pub use status::status;
 
+use recorder::Recorder;
 use wake::Wakes;
 
 /// The field manager of everything this controller writes.
@@ -91,7 +93,11 @@ pub struct Context {
     settings: Settings,
     recorder: Recorder,
     telemetry: Arc<dyn Telemetry>,
+    now: Now,
 }
+
+/// Where the time comes from.
+type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 impl Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -134,6 +140,12 @@ pub enum Error {
         /// The revision.
         revision: String,
     },
+    /// A list of revisions lacks one that is there: it was answered from the past.
+    #[error("PackageRevision {revision} is missing from the list of revisions, though it is there")]
+    Outdated {
+        /// The revision.
+        revision: String,
+    },
     /// A pass took more steps than any package needs.
     #[error("Package {package} is not at rest after {MOST_STEPS} steps")]
     Restless {
@@ -170,18 +182,27 @@ impl Context {
         settings: Settings,
         telemetry: Arc<dyn Telemetry>,
     ) -> Self {
-        let reporter = Reporter {
-            controller: MANAGER.to_owned(),
-            instance: None,
-        };
         Self {
-            recorder: Recorder::new(client.clone(), reporter),
+            recorder: Recorder::new(client.clone()),
             client,
             group,
             backend,
             settings,
             telemetry,
+            now: Arc::new(Timestamp::now),
         }
+    }
+
+    /// Another clock than the machine's. It is what records, conditions and events are dated by and retries are
+    /// counted from; waits themselves are those of the tokio runtime.
+    #[must_use]
+    pub fn with_clock(mut self, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.now = Arc::new(now);
+        self
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.now)()
     }
 
     fn api<K>(&self) -> Api<K>
@@ -200,31 +221,12 @@ impl Context {
     }
 
     async fn publish(&self, package: &Package, notice: &Notice) {
-        let event = Event {
-            type_: if notice.warning {
-                EventType::Warning
-            } else {
-                EventType::Normal
-            },
-            reason: notice.reason.to_owned(),
-            note: Some(clip(&notice.note)),
-            action: notice.action.to_owned(),
-            secondary: None,
-        };
         let reference: ObjectReference = package.object_ref(&self.group);
-        if let Err(error) = self.recorder.publish(&event, &reference).await {
+        let published = self.recorder.publish(notice, reference, self.now());
+        if let Err(error) = published.await {
             tracing::warn!(package = %package.name_any(), %error, "the event could not be published");
         }
     }
-}
-
-/// An Event's note holds at most 1,024 bytes.
-fn clip(note: &str) -> String {
-    let mut end = note.len().min(1000);
-    while !note.is_char_boundary(end) {
-        end -= 1;
-    }
-    note[..end].to_owned()
 }
 
 /// Brings the package of this name as far as it comes without waiting; says when to look again.
@@ -385,9 +387,10 @@ async fn one_pass(
         Ok(rest) => {
             let at_most = rest.look_again.unwrap_or_default();
             wakes.wait(&ctx.backend, &name, rest.awaited, at_most);
-            Ok(rest
-                .look_again
-                .map_or_else(Requeue::await_change, Requeue::requeue))
+            // Whoever waits for a change may have missed it, or have read what was true before: nobody waits longer than a
+            // package at rest. One that is gone is not in the watch any more, and not looked at.
+            let look_again = rest.look_again.unwrap_or(ctx.settings.recheck);
+            Ok(Requeue::requeue(look_again))
         }
         Err(error) => {
             tracing::warn!(package = %name, error = %chain(&error), "the pass was not finished; it is made again");

@@ -23,8 +23,9 @@ pub(crate) use http::{Answer, Call, Verb, escape};
 pub(crate) use sightings::Sighting;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
+use tokio::time::Instant;
 
 /// A kind asked for again this soon after a renewal of the cache is not worth another one.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(500);

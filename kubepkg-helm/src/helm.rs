@@ -28,6 +28,9 @@ pub struct HelmOptions {
     pub concurrency: usize,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// Renders where it is called from and not on a thread that may block, for simulations in which one thread does
+    /// everything in an order that can be repeated. Templates that call `lookup` fail then.
+    pub inline: bool,
 }
 
 impl Default for HelmOptions {
@@ -39,6 +42,7 @@ impl Default for HelmOptions {
             record_limits: RecordLimits::default(),
             concurrency: 8,
             clock: Arc::new(SystemClock),
+            inline: false,
         }
     }
 }
@@ -110,6 +114,10 @@ impl Helm {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.0.options.clock.now()
+    }
+
+    pub(crate) fn is_inline(&self) -> bool {
+        self.0.options.inline
     }
 
     pub(crate) fn field_manager(&self) -> &str {

@@ -18,6 +18,7 @@ mod parity;
 mod recording;
 mod run;
 mod schemas;
+mod simulate;
 mod suite;
 mod tidy;
 mod vectors;
@@ -104,6 +105,16 @@ enum Command {
     /// Asks a real API server for the schemas of the built-in kinds and writes them where
     /// `kubepkg-patch` keeps them.
     Schemas,
+    /// Runs the real reconcilers on the embedded API server with every crash, and random histories, by
+    /// seed; prints a table, and for each finding the command that shows it again.
+    Simulate {
+        /// Built for release: a longer build, several times the runs a minute.
+        #[arg(long)]
+        release: bool,
+        /// `--seeds NUMBER`, or `--seed NUMBER` and what a finding names; `--help` explains.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
+    },
     /// Checks the rules of the house: who may depend on whom, file length, names, docs.
     Tidy {
         /// Writes the generated parts (the table of floors in ARCHITECTURE.md) first.
@@ -181,6 +192,7 @@ fn main() -> ExitCode {
         Command::CrdsForGroup { group, out } => crds::write_for_group(&group, &out),
         Command::Parity { arguments } => parity::compare(&arguments),
         Command::Schemas => schemas::write(),
+        Command::Simulate { release, arguments } => simulate::some(&arguments, release),
         Command::Fuzz { seconds, targets } => fuzz::all(&targets, seconds),
         Command::Tidy { write } => tidy::run(write),
         Command::Vectors { folder } => vectors::check(&folder),

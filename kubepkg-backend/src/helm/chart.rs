@@ -20,15 +20,18 @@ const KNOWN: usize = 4096;
 pub(super) struct ChartStore {
     charts: Arc<Charts>,
     limits: ChartLimits,
+    /// Whether archives are read on the thread of the caller.
+    inline: bool,
     /// Digests of charts that were read without an error.
     readable: Mutex<BTreeSet<Digest>>,
 }
 
 impl ChartStore {
-    pub(super) fn new(charts: Arc<Charts>, limits: ChartLimits) -> Self {
+    pub(super) fn new(charts: Arc<Charts>, limits: ChartLimits, inline: bool) -> Self {
         Self {
             charts,
             limits,
+            inline,
             readable: Mutex::default(),
         }
     }
@@ -91,7 +94,11 @@ impl ChartStore {
 
     async fn read(&self, source: &ChartSource, bytes: Bytes) -> Result<Chart, BackendError> {
         let limits = self.limits.clone();
-        let read = tokio::task::spawn_blocking(move || Chart::load_archive(&bytes, &limits)).await;
+        let read = if self.inline {
+            Ok(Chart::load_archive(&bytes, &limits))
+        } else {
+            tokio::task::spawn_blocking(move || Chart::load_archive(&bytes, &limits)).await
+        };
         let failed = |transient, source_error| BackendError::Chart {
             chart: source.to_string(),
             transient,

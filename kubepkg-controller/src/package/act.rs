@@ -1,13 +1,13 @@
 //! Performs one action: one write to the API server, or one call of the backend.
 //!
 //! What the server answers is put back into [`Observed`], so that the next decision is made from what is stored and not
-//! from what was meant. Every write is safe to make twice: revisions have names made of their number, metadata is
-//! patched with the resource version it was read at, statuses are applied whole.
+//! from what was meant. Every write is safe to make twice: revisions have names made of their number, metadata and
+//! revisions are changed at the resource version they were read at, so that nothing is decided on what has passed,
+//! statuses are applied whole.
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kubepkg_api::{
     Kind, Package, PackageReason, PackageRevision, PackageRevisionStatus, Phase,
     RevisionComponentStatus, chain, condition, keys,
@@ -64,15 +64,14 @@ pub(super) async fn act(ctx: &Context, o: &mut Observed, action: Action) -> Resu
             message,
             permanent,
         } => {
+            let now = ctx.now();
             update(ctx, o, revision, |r| {
                 r.phase = phase;
                 if !message.is_empty() {
                     r.message = shorten(&message);
                 }
                 r.permanent = permanent;
-                r.finished_at = r
-                    .finished_at
-                    .or_else(|| Some(whole_seconds(Timestamp::now())));
+                r.finished_at = r.finished_at.or_else(|| Some(whole_seconds(now)));
             })
             .await?;
             if let Some(revision) = o.revision(revision) {
@@ -236,7 +235,7 @@ async fn update(
     let body = json!({
         "apiVersion": ctx.group.api_version(),
         "kind": PackageRevision::KIND,
-        "metadata": { "name": name },
+        "metadata": { "name": name, "resourceVersion": revision.resource_version },
         "status": revision_status(revision),
     });
     let stored = ctx
@@ -269,14 +268,19 @@ async fn restamp(
     desired_digest: String,
 ) -> Result<(), Error> {
     let name = format!("{}-{number}", o.package.name_any());
-    let body = json!({ "metadata": { "annotations": { keys::DESIRED_DIGEST: desired_digest } } });
-    ctx.revisions()
+    let Some(revision) = o.revisions.iter_mut().find(|r| r.number == number) else {
+        return Err(Error::Vanished { revision: name });
+    };
+    let body = json!({ "metadata": {
+        "resourceVersion": revision.resource_version,
+        "annotations": { keys::DESIRED_DIGEST: desired_digest },
+    } });
+    let marked = ctx
+        .revisions()
         .patch(&name, &PatchParams::default(), &Patch::Merge(body))
         .await
         .map_err(|source| Error::api("marking", "PackageRevision", &name, source))?;
-    if let Some(revision) = o.revisions.iter_mut().find(|r| r.number == number) {
-        revision.desired_digest = desired_digest;
-    }
+    *revision = Revision::read(&marked);
     Ok(())
 }
 
@@ -303,11 +307,12 @@ fn revision_status(revision: &Revision) -> PackageRevisionStatus {
 
 async fn prune(ctx: &Context, o: &mut Observed, number: u64) -> Result<(), Error> {
     let name = format!("{}-{number}", o.package.name_any());
-    match ctx
-        .revisions()
-        .delete(&name, &DeleteParams::default())
-        .await
-    {
+    let revision = o.revisions.iter().find(|r| r.number == number);
+    let unchanged = DeleteParams::default().preconditions(Preconditions {
+        resource_version: revision.map(|r| r.resource_version.clone()),
+        uid: None,
+    });
+    match ctx.revisions().delete(&name, &unchanged).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
         Err(source) => {

@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use kube::core::DeserializeGuard;
-use kubepkg_api::{Package, keys};
+use kubepkg_api::{Package, keys, revision_name};
 
 use super::act::problem;
 use super::observed::{Observed, Question, Source};
@@ -47,8 +46,9 @@ pub(super) async fn observe(ctx: &Context, name: &str) -> Result<Option<Observed
         .map(Revision::read)
         .collect();
     revisions.sort_by_key(|r| r.number);
+    newest_is_listed(ctx, &package, &revisions).await?;
     Ok(Some(Observed {
-        now: Timestamp::now(),
+        now: ctx.now(),
         package,
         source,
         revisions,
@@ -58,6 +58,31 @@ pub(super) async fn observe(ctx: &Context, name: &str) -> Result<Option<Observed
         outcomes: BTreeMap::new(),
         settings: ctx.settings.clone(),
     }))
+}
+
+/// Looks for the newest revision that the Package's status tells of, when the list lacks it: a record that somebody
+/// removed is no obstacle, one that is there shows that the list is older than the Package. To go on from it would
+/// record a second revision beside one that is under way.
+async fn newest_is_listed(
+    ctx: &Context,
+    package: &Package,
+    revisions: &[Revision],
+) -> Result<(), Error> {
+    let told = package.status.iter().flat_map(|status| &status.history);
+    let Some(newest) = told.map(|entry| entry.revision).max() else {
+        return Ok(());
+    };
+    let listed = revisions.last().map(|r| r.number);
+    if u64::try_from(newest).is_ok_and(|newest| listed.is_some_and(|listed| listed >= newest)) {
+        return Ok(());
+    }
+    let revision = revision_name(&package.name_any(), newest);
+    let found = ctx.revisions().get_opt(&revision).await;
+    let found = found.map_err(|e| Error::api("reading", "PackageRevision", &revision, e))?;
+    match found.filter(|r| r.metadata.deletion_timestamp.is_none()) {
+        Some(_) => Err(Error::Outdated { revision }),
+        None => Ok(()),
+    }
 }
 
 async fn source(ctx: &Context, name: &str) -> Result<Source, Error> {

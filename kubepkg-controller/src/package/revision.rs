@@ -23,6 +23,8 @@ pub const ATTEMPT: &str = "kubepkg.dev/attempt";
 pub struct Revision {
     /// Its number, from 1.
     pub number: u64,
+    /// The version of the stored object that was read; what is written of it holds only for this one.
+    pub resource_version: String,
     /// The version of the package.
     pub version: String,
     /// The variant of the package.
@@ -95,6 +97,7 @@ impl Revision {
         let spec = &object.spec;
         Self {
             number: u64::try_from(spec.revision).unwrap_or_default(),
+            resource_version: object.resource_version().unwrap_or_default(),
             version: spec.version.clone(),
             variant: spec.variant.clone(),
             rollback_safe: spec.rollback_safe,

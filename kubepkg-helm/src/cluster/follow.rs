@@ -13,9 +13,10 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// The server ends a watch after this time, and it is begun again.
 const SECONDS: u32 = 290;

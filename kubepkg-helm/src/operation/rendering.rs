@@ -9,8 +9,10 @@ use crate::cluster::{ClusterLookup, Discovery, kinds_of_crd};
 use crate::helm::Helm;
 use crate::release::ReleaseStatus;
 use crate::{
-    Chart, ReleaseFacts, RenderError, RenderOptions, Rendered, Values, process_dependencies,
+    Chart, Lookup, LookupError, ReleaseFacts, RenderError, RenderOptions, Rendered, Values,
+    process_dependencies,
 };
+use serde_json::Value;
 use std::sync::Arc;
 
 impl Helm {
@@ -142,19 +144,36 @@ impl Helm {
             }
         }
         let capabilities = known.capabilities()?;
+        let inline = self.is_inline();
         let lookup = ClusterLookup::new(self.shared_cluster(), tokio::runtime::Handle::current());
         let (skip_schema, post_render) = (options.skip_schema, options.post_render.clone());
-        tokio::task::spawn_blocking(move || {
+        let render = move || {
+            let lookup: &dyn Lookup = if inline { &NoLookup } else { &lookup };
             let options = RenderOptions {
-                lookup: Some(&lookup),
+                lookup: Some(lookup),
                 skip_schema,
                 post_render: post_render.as_ref().map(PostRendering::of_rendering),
                 ..RenderOptions::default()
             };
             crate::render(&chart, &values, &facts, &capabilities, &options)
+        };
+        if inline {
+            return render().map_err(OperationError::from);
+        }
+        tokio::task::spawn_blocking(render)
+            .await
+            .map_err(|_| OperationError::Interrupted)?
+            .map_err(OperationError::from)
+    }
+}
+
+/// Answers no question: whoever renders inline has nobody else who could ask the cluster.
+struct NoLookup;
+
+impl Lookup for NoLookup {
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, LookupError> {
+        Err(LookupError {
+            message: "nothing can be looked up while rendering inline".to_owned(),
         })
-        .await
-        .map_err(|_| OperationError::Interrupted)?
-        .map_err(OperationError::from)
     }
 }

@@ -4,7 +4,7 @@
 //! fault is set for the n-th, or drawn from a seed at given rates. Two runs with one seed and the
 //! same requests have the same faults, and [`ApiFaults::met`] tells which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tower::{Layer, Service};
 
 use super::failure::Failure;
 use super::ids::Ids;
-use super::request::Query;
+use super::request::{Lag, Query};
 use super::service::ApiBody;
 
 /// What happens to one request.
@@ -36,12 +36,17 @@ pub enum ApiFault {
     Slow(Duration),
     /// A watch ends after this many events.
     Cut(usize),
-    /// A watch loses its n-th event, counted from zero.
+    /// A watch loses its n-th event, counted from zero. The next watch of the same collection is
+    /// told that the past is forgotten, because no server lets a client go on from where it does
+    /// not know what was sent.
     Missed(usize),
     /// A watch sends its n-th event twice.
     Doubled(usize),
     /// A watch, or a list with a version, is told that the past is forgotten.
     Gone,
+    /// A read does not see the last changes of its resource, this many of them, as from a watch
+    /// cache that lags behind.
+    Stale(usize),
 }
 
 /// How often faults are drawn, in thousandths of requests.
@@ -56,6 +61,10 @@ pub struct FaultRates {
     /// [`ApiFault::Cut`], [`ApiFault::Missed`], [`ApiFault::Doubled`] and [`ApiFault::Gone`], of
     /// watches.
     pub watches: u16,
+    /// [`ApiFault::Stale`] by one to four changes, of reads.
+    pub stale: u16,
+    /// [`ApiFault::Slow`] by one to thirty seconds.
+    pub slow: u16,
 }
 
 /// The request did not come through, or its answer did not.
@@ -69,6 +78,8 @@ struct State {
     script: BTreeMap<u64, ApiFault>,
     drawn: Option<(Ids, FaultRates)>,
     partitioned: bool,
+    /// Collections whose watches lost an event.
+    unsure: BTreeSet<String>,
     met: Vec<(u64, ApiFault)>,
 }
 
@@ -121,7 +132,12 @@ impl ApiFaults {
     }
 
     /// The fault of the next request, if it meets one that can happen to it.
-    fn meet(&self, watch: bool, versioned: bool, write: bool) -> Option<ApiFault> {
+    fn meet(&self, path: &str, asked: Asked) -> Option<ApiFault> {
+        let Asked {
+            watch,
+            versioned,
+            write,
+        } = asked;
         let mut state = self.state();
         let number = state.count;
         state.count += 1;
@@ -132,8 +148,11 @@ impl ApiFaults {
             .drawn
             .as_mut()
             .and_then(|(ids, rates)| draw(ids, *rates, watch, write));
-        let fault = state.script.remove(&number).or(drawn)?;
+        let scripted = state.script.remove(&number);
+        let owed = (watch && state.unsure.remove(path)).then_some(ApiFault::Gone);
+        let fault = owed.or(scripted).or(drawn)?;
         let possible = match fault {
+            ApiFault::Stale(_) => !watch && !write,
             ApiFault::Cut(_) | ApiFault::Missed(_) | ApiFault::Doubled(_) => watch,
             ApiFault::Gone => watch || versioned,
             _ => true,
@@ -141,9 +160,20 @@ impl ApiFaults {
         if !possible {
             return None;
         }
+        if matches!(fault, ApiFault::Missed(_)) {
+            state.unsure.insert(path.to_owned());
+        }
         state.met.push((number, fault));
         Some(fault)
     }
+}
+
+/// What a request is, as far as faults are choosy.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    watch: bool,
+    versioned: bool,
+    write: bool,
 }
 
 /// Draws the same number of times for every request, so that one request more or less of another
@@ -169,6 +199,13 @@ fn draw(ids: &mut Ids, rates: FaultRates, watch: bool, write: bool) -> Option<Ap
     }
     if within(rates.lost) {
         return Some(ApiFault::Lost);
+    }
+    if within(rates.slow) {
+        return Some(ApiFault::Slow(Duration::from_secs(1 + (which >> 8) % 30)));
+    }
+    if !watch && !write && within(rates.stale) {
+        let changes = usize::try_from(which >> 8).unwrap_or(0) % 4;
+        return Some(ApiFault::Stale(1 + changes));
     }
     if watch && within(rates.watches) {
         let event = usize::try_from(which >> 8).unwrap_or(0) % 5;
@@ -215,12 +252,20 @@ where
         self.inner.poll_ready(context).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let query = Query::parse(request.uri().query().unwrap_or_default());
         let watch = query.flag("watch");
         let versioned = !query.get("resourceVersion").is_empty() || query.has("continue");
         let write = request.method() != http::Method::GET;
-        let fault = self.faults.meet(watch, versioned, write);
+        let asked = Asked {
+            watch,
+            versioned,
+            write,
+        };
+        let fault = self.faults.meet(request.uri().path(), asked);
+        if let Some(ApiFault::Stale(changes)) = fault {
+            request.extensions_mut().insert(Lag(changes));
+        }
         // The one that was found ready is called; a fresh clone takes its place.
         let fresh = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, fresh);
@@ -359,7 +404,7 @@ mod tests {
                 refused: 200,
                 unreachable: 100,
                 lost: 100,
-                watches: 0,
+                ..FaultRates::default()
             };
             let (server, faults) = (server(), ApiFaults::drawn(seed, rates));
             let api = through(&server, &faults);

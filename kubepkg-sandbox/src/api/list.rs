@@ -82,7 +82,7 @@ impl World {
                 self, filter, query, form, now,
             )?)));
         }
-        let (objects, metadata) = self.page(&filter, query)?;
+        let (objects, metadata) = self.page(&filter, call)?;
         let mut metadata = metadata;
         if kind.custom.is_some() && form == Form::Plain {
             super::object::default(&mut metadata, "continue", "");
@@ -92,11 +92,18 @@ impl World {
     }
 
     /// The objects of one page and the metadata of the list.
-    fn page(&self, filter: &Filter, query: &Query) -> Result<(Vec<Arc<Value>>, Value), Failure> {
+    fn page(&self, filter: &Filter, call: &Call) -> Result<(Vec<Arc<Value>>, Value), Failure> {
+        let query = &call.query;
         let limit = integer(query.get("limit"))?;
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
         let (at, after) = match query.get("continue") {
-            "" => (self.list_version(query)?, None),
+            "" => match (self.list_version(query)?, call.lag.0) {
+                (At::Now, lag @ 1..) => {
+                    let version = self.store.version_before(&filter.kind.stored_in, lag);
+                    (At::Exactly(version), None)
+                }
+                (at, _) => (at, None),
+            },
             token => {
                 let (version, key) = read_token(token)?;
                 (At::Exactly(version), Some(key))

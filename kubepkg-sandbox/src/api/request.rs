@@ -15,7 +15,14 @@ pub(crate) struct Call {
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
     pub(crate) body: Bytes,
+    /// How far behind the answer to a read may be.
+    pub(crate) lag: Lag,
 }
+
+/// How many changes of its resource a read does not see yet, as from a watch cache that lags
+/// behind. Faults put it into the extensions of a request; no client can send it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lag(pub(crate) usize);
 
 impl Call {
     /// The `Content-Type` without parameters.

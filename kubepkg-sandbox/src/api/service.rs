@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,7 +17,8 @@ use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Body, Frame};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::journal::{Found, Journal, StateError};
@@ -35,9 +37,12 @@ pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
 pub struct ApiOptions {
     /// Where invented names, UIDs and addresses come from.
     pub seed: u64,
-    /// The time at the start of a server whose time stands still until
-    /// [`ApiServer::advance`]; `None` for the time of the machine.
+    /// The time at the start of a server with a clock of its own; `None` for the time of the
+    /// machine.
     pub start: Option<Timestamp>,
+    /// Whether that clock goes with the one of the tokio runtime, which a test can pause, or
+    /// stands still until [`ApiServer::advance`].
+    pub runtime_clock: bool,
     /// Whether Deployments, Jobs and Pods are played.
     pub workloads: bool,
     /// Whether controllers act after every request by themselves, or only at
@@ -50,6 +55,7 @@ impl Default for ApiOptions {
         Self {
             seed: 0,
             start: None,
+            runtime_clock: false,
             workloads: true,
             controllers: true,
         }
@@ -68,6 +74,16 @@ impl ApiOptions {
     #[must_use]
     pub fn start(mut self, start: Timestamp) -> Self {
         self.start = Some(start);
+        self.runtime_clock = false;
+        self
+    }
+
+    /// A clock that shows this time now and goes as the clock of the tokio runtime does: with
+    /// `tokio::time::pause`, workloads get ready and watches end on time that the test owns.
+    #[must_use]
+    pub fn start_with_runtime(mut self, start: Timestamp) -> Self {
+        self.start = Some(start);
+        self.runtime_clock = true;
         self
     }
 
@@ -94,13 +110,42 @@ pub struct ApiServer {
 
 pub(crate) struct Shared {
     world: Mutex<World>,
-    /// Counts what watches may want to look at.
-    changed: watch::Sender<u64>,
-    /// The time, when it stands.
-    standing: Option<Mutex<Timestamp>>,
+    /// Tells watches that there may be something to look at, in the order in which they wait.
+    changed: Notify,
+    clock: Clock,
     controllers: bool,
     /// The folder that everything is kept in. Locked after the world.
     journal: Option<Mutex<Journal>>,
+}
+
+/// Where the time comes from.
+enum Clock {
+    Machine,
+    Standing(Mutex<Timestamp>),
+    Runtime { start: Timestamp, since: Instant },
+}
+
+impl Clock {
+    fn of(options: &ApiOptions) -> Self {
+        match options.start {
+            None => Self::Machine,
+            Some(start) if options.runtime_clock => Self::Runtime {
+                start,
+                since: Instant::now(),
+            },
+            Some(start) => Self::Standing(Mutex::new(start)),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        match self {
+            Self::Machine => Timestamp::now(),
+            Self::Standing(time) => *time.lock().unwrap_or_else(PoisonError::into_inner),
+            Self::Runtime { start, since } => {
+                start.saturating_add(since.elapsed()).unwrap_or(*start)
+            }
+        }
+    }
 }
 
 impl ApiServer {
@@ -137,8 +182,8 @@ impl ApiServer {
         Self {
             shared: Arc::new(Shared {
                 world: Mutex::new(world),
-                changed: watch::Sender::new(0),
-                standing: options.start.map(Mutex::new),
+                changed: Notify::new(),
+                clock: Clock::of(options),
                 controllers: options.controllers,
                 journal: journal.map(Mutex::new),
             }),
@@ -166,8 +211,8 @@ impl ApiServer {
     /// Moves a standing clock and lets the controllers act. Does nothing to a clock that goes by
     /// itself.
     pub fn advance(&self, duration: SignedDuration) {
-        if let Some(standing) = &self.shared.standing {
-            *standing.lock().unwrap_or_else(PoisonError::into_inner) += duration;
+        if let Clock::Standing(time) = &self.shared.clock {
+            *time.lock().unwrap_or_else(PoisonError::into_inner) += duration;
         }
         self.settle();
     }
@@ -251,6 +296,7 @@ impl ApiServer {
             accept: header(header::ACCEPT),
             content_type: header(header::CONTENT_TYPE),
             user_agent: header(header::USER_AGENT),
+            lag: parts.extensions.get().copied().unwrap_or_default(),
             method: parts.method,
             body: body.to_bytes(),
         };
@@ -292,15 +338,11 @@ impl Shared {
     }
 
     fn now(&self) -> Timestamp {
-        match &self.standing {
-            Some(standing) => *standing.lock().unwrap_or_else(PoisonError::into_inner),
-            None => Timestamp::now(),
-        }
+        self.clock.now()
     }
 
     fn tell(&self) {
-        self.changed
-            .send_modify(|count| *count = count.wrapping_add(1));
+        self.changed.notify_waiters();
     }
 
     fn journal(&self) -> Option<MutexGuard<'_, Journal>> {
@@ -399,11 +441,13 @@ fn warning_header(text: &str) -> String {
 
 /// The response of a watch: a line for each event, for as long as the client reads.
 fn follow(shared: Arc<Shared>, watch: Watch) -> Response<ApiBody> {
-    let changes = shared.changed.subscribe();
-    let lines = stream::unfold(Some((shared, watch, changes)), |state| async move {
-        let (shared, mut watch, mut changes) = state?;
+    let lines = stream::unfold(Some((shared, watch)), |state| async move {
+        let (shared, mut watch) = state?;
+        let told = Arc::clone(&shared);
         loop {
-            changes.mark_unchanged();
+            // Whoever is told from here on has seen what comes now.
+            let mut news = pin!(told.changed.notified());
+            news.as_mut().enable();
             let now = shared.now();
             let (sent, due) = {
                 let mut world = shared.world();
@@ -413,7 +457,6 @@ fn follow(shared: Arc<Shared>, watch: Watch) -> Response<ApiBody> {
                     if world.store.version() != before {
                         shared.keep_later(&world);
                         shared.tell();
-                        changes.mark_unchanged();
                     }
                 }
                 (watch.next(&world, now), world.due())
@@ -423,18 +466,16 @@ fn follow(shared: Arc<Shared>, watch: Watch) -> Response<ApiBody> {
                 return chunk.map(|chunk| (chunk, None));
             }
             if let Some(chunk) = chunk {
-                return Some((chunk, Some((shared, watch, changes))));
+                return Some((chunk, Some((shared, watch))));
             }
-            let until = due.map_or(watch.wakes(), |due| due.min(watch.wakes()));
-            let news = changes.changed();
-            if shared.standing.is_some() {
-                news.await.ok()?;
+            if matches!(shared.clock, Clock::Standing(_)) {
+                news.await;
             } else {
+                let until = due.map_or(watch.wakes(), |due| due.min(watch.wakes()));
                 let rest = Duration::try_from(until.duration_since(now)).unwrap_or_default();
                 let rest = rest.max(Duration::from_millis(1));
-                if let Ok(news) = tokio::time::timeout(rest, news).await {
-                    news.ok()?;
-                }
+                // Either way it looks again.
+                let _ = tokio::time::timeout(rest, news).await;
             }
         }
     });

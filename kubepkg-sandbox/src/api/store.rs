@@ -252,6 +252,16 @@ impl Store {
         self.forgotten = version;
     }
 
+    /// The version of a table before its last `changes` changes, as far as they are remembered.
+    pub(crate) fn version_before(&self, table: &str, changes: usize) -> u64 {
+        let Some(table) = self.tables.get(table).filter(|_| changes > 0) else {
+            return self.version;
+        };
+        let first = table.log.len().saturating_sub(changes);
+        let undone = table.log.get(first).map(|event| event.version);
+        undone.map_or(self.version, |version| version - 1)
+    }
+
     /// Forgets the past: watches and lists of versions before now get 410.
     pub(crate) fn forget(&mut self) {
         self.forgotten = self.version;
@@ -294,6 +304,9 @@ mod tests {
         assert_eq!(past.len(), 2);
         assert_eq!(past[&("n".to_owned(), "a".to_owned())]["value"], 1);
         assert_eq!(store.since("things", then).unwrap().len(), 2);
+        assert_eq!(store.version_before("things", 2), then);
+        assert_eq!(store.version_before("things", 99), 0);
+        assert_eq!(store.version_before("others", 1), store.version());
         store.forget();
         assert_eq!(store.at("things", then).unwrap_err(), store.version());
     }

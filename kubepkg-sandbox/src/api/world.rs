@@ -19,7 +19,7 @@ use super::ids::Ids;
 use super::kind::Kind;
 use super::openapi;
 use super::registry::Registry;
-use super::request::{Call, Place, Target};
+use super::request::{Call, Lag, Place, Target};
 use super::store::{Key, Store};
 use super::watch::Watch;
 use super::workloads::Kubelet;
@@ -224,7 +224,7 @@ impl World {
             "list" => return self.list(call, kind, &place.namespace, now),
             "get" => {
                 let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
-                let object = self.read(kind, place)?;
+                let object = self.read_late(kind, place, call.lag)?;
                 Answer::bytes(200, encode::one(kind, &object, form, now))
             }
             "create" if kind.verbs == ["create"] => Self::review(call, kind)?,
@@ -286,6 +286,19 @@ impl World {
         self.store
             .get(&kind.stored_in, &place.namespace, &place.name)
             .cloned()
+            .ok_or_else(|| Failure::not_found(kind, &place.name))
+    }
+
+    /// The same, as it was some changes of its resource ago.
+    fn read_late(&self, kind: &Kind, place: &Place, lag: Lag) -> Result<Arc<Value>, Failure> {
+        if lag == Lag::default() {
+            return self.read(kind, place);
+        }
+        let version = self.store.version_before(&kind.stored_in, lag.0);
+        let past = self.store.at(&kind.stored_in, version);
+        let key = (place.namespace.clone(), place.name.clone());
+        past.ok()
+            .and_then(|past| past.get(&key).cloned())
             .ok_or_else(|| Failure::not_found(kind, &place.name))
     }
 

@@ -1,0 +1,57 @@
+//! Faults at some requests of every scenario; `cargo xtask simulate` tries all of them.
+
+use kubepkg_simulation::{Case, Fault, SCENARIOS, calm, check, positions};
+
+/// Every how manieth case is run here: all together are some seventeen thousand.
+const STRIDE: usize = 331;
+
+#[test]
+fn some_faults_of_every_kind_end_well_in_every_scenario() {
+    let (mut findings, mut number) = (Vec::new(), 0);
+    for scenario in SCENARIOS {
+        let calm = calm(0, *scenario);
+        assert_eq!(
+            (&calm.stuck, calm.broken.len()),
+            (&None, 0),
+            "{}",
+            scenario.name
+        );
+        for (_, fault) in Fault::ALL {
+            for at in positions(&calm, *fault) {
+                number += 1;
+                if number % STRIDE == 0 {
+                    let (seed, scenario, fault) = (0, *scenario, *fault);
+                    let case = Case {
+                        seed,
+                        scenario,
+                        fault,
+                        at,
+                    };
+                    findings.extend(check(case, &calm).1);
+                }
+            }
+        }
+    }
+    let told: String = findings.iter().map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "{told}");
+}
+
+/// A crash in the middle of everything: an install, an upgrade that fails, and the way back.
+#[test]
+fn the_operator_is_killed_at_every_sixteenth_request_of_a_rollback() {
+    let scenario = SCENARIOS.iter().find(|s| s.name == "rolls-back").unwrap();
+    let calm = calm(1, *scenario);
+    let fault = Fault::named("crash-after").unwrap();
+    for at in positions(&calm, fault).into_iter().step_by(16) {
+        let (seed, scenario) = (1, *scenario);
+        let case = Case {
+            seed,
+            scenario,
+            fault,
+            at,
+        };
+        let (run, finding) = check(case, &calm);
+        assert_eq!(run.kills, 1);
+        assert_eq!(finding.map(|finding| finding.to_string()), None);
+    }
+}

@@ -64,10 +64,11 @@ impl Fault {
             .map_or("other", |(name, _)| name)
     }
 
-    /// Whether it may cost a revision: a read that shows the past can make an operator want the past again, and a slow
-    /// answer may be one too late.
+    /// Whether it may cost a revision: a read that shows the past can make an operator want the past again, a slow answer
+    /// may be one too late, and a conflict can be somebody else's claim on a field, at which a release fails.
     fn costs_revisions(self) -> bool {
-        matches!(self, Self::Request(ApiFault::Stale(_) | ApiFault::Slow(_)))
+        use ApiFault::{Refused, Slow, Stale};
+        matches!(self, Self::Request(Stale(_) | Slow(_) | Refused(409)))
     }
 
     /// Whether it can happen to a request.
@@ -79,7 +80,8 @@ impl Fault {
                     sent.is_watch()
                 }
                 ApiFault::Stale(_) => !sent.is_watch() && !sent.is_write(),
-                ApiFault::Refused(409) => sent.is_write(),
+                // What is created can be there already, and meets no other conflict.
+                ApiFault::Refused(409) => sent.is_write() && sent.method != Method::POST,
                 ApiFault::Slow(_) => !sent.is_watch(),
                 _ => true,
             },

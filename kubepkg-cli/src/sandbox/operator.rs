@@ -3,6 +3,7 @@
 //! It is what the operator's binary runs, without what that one adds for a real cluster: leadership, metrics, a log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
@@ -18,6 +19,9 @@ use super::SandboxFailure;
 
 /// Packages worked on at once, as in the operator's binary.
 const WORKERS: u16 = 4;
+
+/// How long an operator may take to end. One that was not yet at work may never notice that it should.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A running operator. It ends when dropped.
 #[derive(Debug)]
@@ -45,11 +49,13 @@ impl Operator {
         Ok(Self { stop, task })
     }
 
-    /// Ends it after the step it is at.
-    pub(super) async fn end(self) {
+    /// Ends it after the step it is at, or in the middle of one that takes too long: it may be killed anywhere.
+    pub(super) async fn end(mut self) {
         self.stop.send_replace(true);
         // A task that panicked has nothing left to end.
-        let _ = self.task.await;
+        if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
+            self.task.abort();
+        }
     }
 }
 

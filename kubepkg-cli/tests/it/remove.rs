@@ -1,5 +1,7 @@
 //! `remove`.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+
 use kubepkg_api::Package;
 use serde_json::json;
 
@@ -81,16 +83,20 @@ async fn removal_is_waited_for_until_the_finalizer_is_gone() {
     );
     assert!(desk.run(&["list"]).stdout.contains("BeingRemoved"));
 
-    let waiting = desk
+    let mut waiting = desk
         .command(&["remove", "a", "-y", "--wait", "--timeout", "1m"])
         .spawn()
         .unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let mut stderr = BufReader::new(waiting.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("a: being removed") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+    }
     let done = json!({ "metadata": { "finalizers": null } });
     api.patch("a", &params, &kube::api::Patch::Merge(done))
         .await
         .unwrap();
-    let ran = crate::desk::ran(waiting.wait_with_output().unwrap());
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("a: removed\n"), "{}", ran.stderr);
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(0), "{said}");
+    assert!(said.ends_with("a: removed\n"), "{said}");
 }

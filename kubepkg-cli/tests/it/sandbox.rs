@@ -2,7 +2,9 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+
+use kubepkg_sandbox::Assets;
 
 use crate::desk::{Ran, ran};
 
@@ -73,34 +75,14 @@ fn a_command_that_is_not_there_is_named() {
 
 #[test]
 fn without_a_command_it_says_how_to_use_it_until_it_is_interrupted() {
-    let mut child = kubepkg(&["sandbox"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let stdout = child.stdout.take().unwrap();
-    BufReader::new(stdout).read_line(&mut line).unwrap();
-    let kubeconfig = line
-        .trim_end()
-        .strip_prefix("export KUBECONFIG=")
-        .unwrap()
-        .to_owned();
-    let listed = ran(kubepkg(&["list"])
-        .env("KUBECONFIG", &kubeconfig)
-        .output()
-        .unwrap());
+    let mut running = Running::start(&[]);
+    let listed = running.run(PROGRAM, &["list"]);
     assert_eq!(listed.code, 0, "{}", listed.stderr);
-    let interrupt = format!("kill -INT {}", child.id());
-    assert!(
-        Command::new("sh")
-            .args(["-c", &interrupt])
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(!Path::new(&kubeconfig).exists());
+    let interrupt = format!("kill -INT {}", running.child.id());
+    let interrupted = Command::new("sh").args(["-c", &interrupt]).status();
+    assert!(interrupted.unwrap().success());
+    assert_eq!(running.child.wait().unwrap().code(), Some(0));
+    assert!(!Path::new(&running.kubeconfig).exists());
 }
 
 #[test]
@@ -150,4 +132,112 @@ fn a_damaged_folder_is_refused_with_the_file_and_what_to_do() {
         refused.stderr
     );
     assert_eq!(std::fs::read(&state).unwrap(), &whole[..whole.len() / 2]);
+}
+
+/// A running sandbox, and the kubeconfig that it printed.
+struct Running {
+    child: Child,
+    kubeconfig: String,
+}
+
+impl Running {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = kubepkg(&[&["sandbox"], arguments].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let kubeconfig = line.trim_end().strip_prefix("export KUBECONFIG=").unwrap();
+        Self {
+            kubeconfig: kubeconfig.to_owned(),
+            child,
+        }
+    }
+
+    fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(program.as_ref());
+        let home = Path::new(&self.kubeconfig).parent().unwrap();
+        let command = command.args(arguments).env("HOME", home);
+        ran(command
+            .env("KUBECONFIG", &self.kubeconfig)
+            .output()
+            .unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Not asked, but killed: nothing may depend on an end in order.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_kill_loses_nothing_that_was_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubectl = Assets::find().unwrap().program("kubectl").unwrap();
+    let uid = [
+        "get",
+        "configmap",
+        "-o",
+        "jsonpath={.items[*].metadata.uid}",
+    ];
+    let dir = folder.path().join("state");
+    let dir = ["--dir", dir.to_str().unwrap(), "--bare"];
+    let mut before = String::new();
+    for number in 0..5 {
+        let running = Running::start(&dir);
+        let found = running.run(&kubectl, &uid);
+        assert!(
+            found.stdout.starts_with(&before),
+            "{} does not go on {before}",
+            found.stdout
+        );
+        let name = format!("zz-{number}");
+        let made = running.run(&kubectl, &["create", "configmap", &name]);
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        before = running.run(&kubectl, &uid).stdout;
+        assert_eq!(before.split(' ').count(), number + 2);
+        let second = run(&["sandbox", dir[0], dir[1], "--", "true"]);
+        assert!(
+            second.stderr.contains("is in use by another sandbox"),
+            "{}",
+            second.stderr
+        );
+    }
+}
+
+#[test]
+fn helm_and_kubectl_find_what_they_need_in_it() {
+    let assets = Assets::find().unwrap();
+    let running = Running::start(&[]);
+    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/charts/web");
+    let install = [
+        "install",
+        "web",
+        chart.to_str().unwrap(),
+        "--wait",
+        "--timeout",
+        "60s",
+    ];
+    let installed = running.run(assets.program("helm").unwrap(), &install);
+    assert_eq!(installed.code, 0, "{}", installed.stderr);
+    let kubectl = assets.program("kubectl").unwrap();
+    let ready = [
+        "get",
+        "deploy",
+        "web",
+        "-o",
+        "jsonpath={.status.readyReplicas}",
+    ];
+    assert_eq!(running.run(&kubectl, &ready).stdout, "2");
+    let packages = running.run(&kubectl, &["get", "packages"]);
+    assert_eq!(
+        (packages.code, packages.stderr.as_str()),
+        (0, "No resources found\n")
+    );
 }

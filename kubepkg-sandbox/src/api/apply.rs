@@ -13,7 +13,7 @@ use super::patch::Way;
 use super::prepare;
 use super::request::{Call, Place};
 use super::world::{Answer, World};
-use super::write::{Writer, check_name, place_in_namespace};
+use super::write::{Writer, check_name, no_name, place_in_namespace};
 
 /// Apply needs a manager and alone may force.
 pub(crate) fn check_options(way: Way, call: &Call) -> Result<(), Failure> {
@@ -38,10 +38,20 @@ impl World {
         form: Form,
         mut writer: Writer,
     ) -> Result<Answer, Failure> {
-        let applied = kubepkg_yaml::load(&call.body)
-            .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))?;
+        let applied = kubepkg_yaml::load(&call.body).map_err(|error| {
+            Failure::bad_request(format!(
+                "error decoding YAML: error converting YAML to JSON: {error}"
+            ))
+        })?;
+        if applied.is_null() {
+            return Err(Failure::bad_request("invalid object type: /, Kind="));
+        }
         if !applied.is_object() {
-            return Err(Failure::bad_request("error decoding YAML: not an object"));
+            return Err(Failure::bad_request(format!(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go \
+                 value of type map[string]interface {{}}",
+                decode::go_type(&applied)
+            )));
         }
         let name = object::name(&applied);
         if !name.is_empty() {
@@ -62,9 +72,12 @@ impl World {
             &writer,
         )?;
         writer.managed = Some(prepare::take_managed_fields(&mut merged).unwrap_or_default());
-        object::set(&mut merged, "name", place.name.clone());
+        if name.is_empty() {
+            return Err(no_name(&place.name));
+        }
         let body = &call.body;
-        let object = decode::typed(kind, merged, &[], body, &mut writer)?;
+        let object = decode::typed(kind, merged, &[], body, &mut writer)
+            .map_err(|failure| decode::not_converted(kind, &place.name, failure))?;
         let mut object = convert::stored(kind, object);
         if old.is_none() {
             // An apply that creates is an update to the storage, which compares versions only

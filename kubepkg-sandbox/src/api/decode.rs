@@ -184,6 +184,29 @@ pub(crate) fn patched(kind: &Kind, value: Value, writer: &mut Writer) -> Result<
     })
 }
 
+/// What is wrong with an object that an apply has made is the server's own fault.
+pub(crate) fn not_converted(kind: &Kind, name: &str, failure: Failure) -> Failure {
+    let Some(why) = failure.message.strip_prefix(&cannot_be_handled(kind, "")) else {
+        return failure;
+    };
+    if why.starts_with("strict decoding error") {
+        return failure;
+    }
+    let full = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
+    let step = if why.starts_with("quantities") {
+        ""
+    } else {
+        "error decoding from json: "
+    };
+    Failure::plain(
+        500,
+        format!(
+            "failed to convert new object (/{name}; {full}) to proper version: unable to convert unstructured object \
+             to {full}: {step}{why}"
+        ),
+    )
+}
+
 fn cannot_be_handled(kind: &Kind, why: &str) -> String {
     cannot_be_handled_as(&kind.kind, &kind.version, kind, why)
 }

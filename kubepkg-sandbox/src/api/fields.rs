@@ -9,6 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use super::decode;
 use super::kind::Kind;
+use super::quantity;
 use super::structs::{Field, Shape, Types};
 
 /// Reads JSON and says which fields are there more than once; the last one counts.
@@ -250,12 +251,19 @@ impl Check<'_> {
             Shape::Int64 => value.is_i64(),
             Shape::Double => value.is_number(),
             Shape::Bytes => return bytes(value),
-            Shape::Raw
-            | Shape::Time
-            | Shape::MicroTime
-            | Shape::Duration
-            | Shape::Quantity
-            | Shape::IntOrString => true,
+            Shape::Raw | Shape::Time | Shape::MicroTime | Shape::Duration | Shape::IntOrString => {
+                true
+            }
+            Shape::Quantity => {
+                let text = match &*value {
+                    Value::String(text) => text.clone(),
+                    Value::Number(number) => number.to_string(),
+                    _ => String::new(),
+                };
+                let canonical = quantity::canonical(text.trim());
+                *value = canonical.ok_or(quantity::OFFENCE)?.into();
+                true
+            }
             Shape::Message(name) => {
                 if value.is_object() {
                     return self.message(name, value, place.path);

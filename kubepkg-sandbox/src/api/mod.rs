@@ -36,6 +36,7 @@ mod patch;
 mod path;
 mod prepare;
 mod protobuf;
+mod quantity;
 mod registry;
 mod request;
 mod selector;

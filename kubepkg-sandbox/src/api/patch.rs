@@ -111,11 +111,19 @@ pub(crate) fn changed(
             })
         }
         Way::Strategic | Way::Merge | Way::Apply => {
+            let step = if way == Way::Strategic {
+                ""
+            } else {
+                "error decoding patch: "
+            };
             let (patch, _) = fields::parse(body)
-                .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+                .map_err(|error| Failure::bad_request(format!("{step}{error}")))?;
+            if patch.is_null() && way == Way::Merge {
+                return Err(Failure::bad_request("Invalid JSON Patch"));
+            }
             if !patch.is_object() {
                 return Err(Failure::bad_request(format!(
-                    "error decoding patch: json: cannot unmarshal {} into Go value of type \
+                    "{step}json: cannot unmarshal {} into Go value of type \
                      map[string]interface {{}}",
                     decode::go_type(&patch)
                 )));

@@ -56,8 +56,8 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) 
             causes.push(Cause::forbidden("metadata.finalizers", &why));
         }
     }
-    causes.extend(immutable(kind, old, new));
     causes.extend(of_kind(kind, new));
+    causes.extend(immutable(kind, old, new));
     let definition = kind.is("apiextensions.k8s.io", "customresourcedefinitions");
     if definition && subresource.is_empty() {
         causes.extend(of_schema(crd::definition::check_update(old, new)));
@@ -121,25 +121,68 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
                 keys(&mut causes, object, field);
             }
         }
-        ("", "services") => {
-            let ports: Vec<&Value> = object::list(&spec["ports"]).collect();
-            for (index, port) in ports.iter().enumerate() {
-                if ports.len() > 1 && object::text(port, "name").is_empty() {
-                    causes.push(Cause::required(format!("spec.ports[{index}].name"), ""));
+        ("", "services") => service(&mut causes, spec),
+        ("", "secrets") => {
+            keys(&mut causes, object, "data");
+            if object["type"] == "kubernetes.io/tls" {
+                for key in ["tls.crt", "tls.key"] {
+                    if object["data"][key].is_null() {
+                        causes.push(Cause::required(format!("data[{key}]"), ""));
+                    }
                 }
             }
         }
-        ("", "secrets") => keys(&mut causes, object, "data"),
+        ("", "persistentvolumeclaims") if object::list(&spec["accessModes"]).next().is_none() => {
+            let why = "at least 1 access mode is required";
+            causes.push(Cause::required("spec.accessModes", why));
+        }
         ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets") => {
             workload(&mut causes, spec);
+            let strategy = &spec["strategy"];
+            if strategy["type"] == "Recreate" && !strategy["rollingUpdate"].is_null() {
+                let why = "may not be specified when strategy `type` is 'Recreate'";
+                causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));
+            }
         }
         ("batch", "jobs") => {
-            containers(&mut causes, &spec["template"]["spec"], "spec.template.spec");
+            let pod = &spec["template"]["spec"];
+            containers(&mut causes, pod, "spec.template.spec");
+            if !matches!(object::text(pod, "restartPolicy"), "OnFailure" | "Never") {
+                let why = "valid values: \"OnFailure\", \"Never\"";
+                let at = "spec.template.spec.restartPolicy";
+                causes.push(Cause::required(at, why));
+            }
         }
         ("", "pods") => containers(&mut causes, spec, "spec"),
         _ => {}
     }
     causes
+}
+
+fn service(causes: &mut Vec<Cause>, spec: &Value) {
+    const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    let kind = object::text(spec, "type");
+    let ports: Vec<&Value> = object::list(&spec["ports"]).collect();
+    if ports.is_empty() && kind != "ExternalName" && spec["clusterIP"] != "None" {
+        causes.push(Cause::required("spec.ports", ""));
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for (index, port) in ports.iter().enumerate() {
+        let at = format!("spec.ports[{index}].name");
+        let name = object::text(port, "name");
+        if name.is_empty() {
+            if ports.len() > 1 {
+                causes.push(Cause::required(at, ""));
+            }
+        } else if seen.contains(&name) {
+            causes.push(Cause::duplicate(at, name));
+        }
+        seen.push(name);
+    }
+    if !TYPES.contains(&kind) {
+        let shown = json!(kind).to_string();
+        causes.push(Cause::unsupported("spec.type", &shown, &TYPES));
+    }
 }
 
 fn keys(causes: &mut Vec<Cause>, object: &Value, field: &str) {

@@ -64,6 +64,20 @@ impl Writer {
             let cause = Cause::too_long("fieldManager", 128);
             return Err(Failure::invalid_options(options, cause));
         }
+        let odd = |(_, sign): &(usize, char)| sign.is_control();
+        if let Some((at, sign)) = manager.chars().enumerate().find(odd) {
+            let shown = kubepkg_yaml::go_quote(manager);
+            let why = format!(
+                "invalid character U+{:04X} (at position {at})",
+                u32::from(sign)
+            );
+            let cause = Cause {
+                reason: "FieldValueInvalid",
+                message: format!("Invalid value: {shown}: {why}"),
+                field: "fieldManager".to_owned(),
+            };
+            return Err(Failure::invalid_options(options, cause));
+        }
         let validation = match call.query.get("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
@@ -244,11 +258,7 @@ impl World {
         let mut writer = Writer::of(call, "UpdateOptions", &place.subresource, now)?;
         let object = decode::object(kind, call, &mut writer)?;
         if object::name(&object).is_empty() {
-            return Err(Failure::bad_request(format!(
-                "the name of the object ({} based on URL) was undeterminable: name must be \
-                 provided",
-                place.name
-            )));
+            return Err(no_name(&place.name));
         }
         check_name(place, object::name(&object))?;
         place_in_namespace(kind, &place.namespace, &object)?;
@@ -372,6 +382,13 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// An object does not say its name, which the path does.
+pub(crate) fn no_name(name: &str) -> Failure {
+    Failure::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
 }
 
 /// The name of an object and of the path must be one.

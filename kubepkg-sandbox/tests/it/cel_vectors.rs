@@ -19,6 +19,12 @@ fn expressions_have_the_values_and_errors_of_the_api_server() {
             return Ok(());
         };
         let outcome = &row["outcome"];
+        if let Some(wanted) = outcome["checked_type"].as_str() {
+            let found = cel::type_of(expression);
+            if found.as_deref() != Ok(wanted) {
+                return Err(format!("{expression}\n  want {wanted}\n  got {found:?}"));
+            }
+        }
         let found = cel::evaluate(expression, &this["self"]);
         let error = ["compile_error", "program_error", "error"]
             .into_iter()

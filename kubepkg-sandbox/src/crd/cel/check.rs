@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use cel_syntax::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, SourceInfo,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue,
+    MapEntryExpr, SourceInfo,
 };
 use cel_syntax::parser::Parser;
 
@@ -50,11 +51,12 @@ pub(crate) fn check(source: &str, variables: &[(&str, Type)]) -> Result<Checked,
                 .collect(),
         ],
         used: Vec::new(),
+        types: BTreeMap::new(),
         wrong: Vec::new(),
     };
     let of = checker.expression(&expression, 0);
     if checker.wrong.is_empty() {
-        checker.literals(&expression, 0);
+        checker.literals(&expression, false, 0);
     }
     if checker.wrong.is_empty() {
         return Ok(Checked {
@@ -75,6 +77,8 @@ struct Checker<'e> {
     known: Known,
     scopes: Vec<BTreeMap<String, Type>>,
     used: Vec<String>,
+    /// The types of nodes, as far as they were known when they were looked at.
+    types: BTreeMap<u64, Type>,
     wrong: Vec<((isize, isize), String)>,
 }
 
@@ -130,6 +134,12 @@ impl Checker<'_> {
     }
 
     fn expression(&mut self, node: &IdedExpr, depth: usize) -> Type {
+        let found = self.type_of(node, depth);
+        self.types.insert(node.id, found.clone());
+        found
+    }
+
+    fn type_of(&mut self, node: &IdedExpr, depth: usize) -> Type {
         if depth > MAX_DEPTH {
             return self.wrong(node.id, "expression nested too deeply".to_owned());
         }
@@ -170,7 +180,7 @@ impl Checker<'_> {
                     if list.optional_indices.contains(&index) {
                         of = self.in_optional(item.id, &of);
                     }
-                    joined = Some(self.joined(item.id, joined, of));
+                    joined = Some(self.joined(joined, of));
                 }
                 Type::list(joined.unwrap_or_else(|| self.known.variable()))
             }
@@ -217,14 +227,15 @@ impl Checker<'_> {
     }
 
     /// The type of items of one list.
-    fn joined(&mut self, id: u64, before: Option<Type>, current: Type) -> Type {
+    fn joined(&mut self, before: Option<Type>, current: Type) -> Type {
         let Some(before) = before else {
             return current;
         };
         if self.known.fits(&before, &current) {
-            return more_general(&before, &current);
+            more_general(&before, &current)
+        } else {
+            Type::Dyn
         }
-        self.mismatch(id, &before, &current)
     }
 
     fn entries(&mut self, entries: &[IdedEntryExpr], depth: usize) -> Type {
@@ -234,12 +245,12 @@ impl Checker<'_> {
                 continue;
             };
             let key = self.expression(&entry.key, depth + 1);
-            keys = Some(self.joined(entry.key.id, keys, key));
+            keys = Some(self.joined(keys, key));
             let mut value = self.expression(&entry.value, depth + 1);
             if entry.optional {
                 value = self.in_optional(entry.value.id, &value);
             }
-            values = Some(self.joined(entry.value.id, values, value));
+            values = Some(self.joined(values, value));
         }
         match (keys, values) {
             (Some(key), Some(value)) => Type::map(key, value),
@@ -453,10 +464,27 @@ impl Checker<'_> {
         })
     }
 
-    /// Texts that are looked at before anything runs: patterns, durations and times.
-    fn literals(&mut self, node: &IdedExpr, depth: usize) {
+    /// What is looked at before anything runs: patterns, durations and times, and whether what stands in a list is of
+    /// one type, but for those that are formatted.
+    fn literals(&mut self, node: &IdedExpr, formatted: bool, depth: usize) {
         if depth > MAX_DEPTH {
             return;
+        }
+        let formatted =
+            formatted || matches!(&node.expr, Expr::Call(call) if call.func_name == "format");
+        match &node.expr {
+            Expr::List(list) if !formatted => {
+                let items = list.elements.iter().enumerate();
+                let items =
+                    items.map(|(index, item)| (item, list.optional_indices.contains(&index)));
+                self.of_one_type(items);
+            }
+            Expr::Map(map) if !formatted => {
+                let entries = || map.entries.iter().filter_map(map_entry);
+                self.of_one_type(entries().map(|entry| (&entry.key, false)));
+                self.of_one_type(entries().map(|entry| (&entry.value, entry.optional)));
+            }
+            _ => {}
         }
         if let Expr::Call(call) = &node.expr
             && let Some(argument) = call.args.first()
@@ -475,7 +503,27 @@ impl Checker<'_> {
             }
         }
         for part in parts(node) {
-            self.literals(part, depth + 1);
+            self.literals(part, formatted, depth + 1);
+        }
+    }
+
+    fn of_one_type<'n>(&mut self, items: impl Iterator<Item = (&'n IdedExpr, bool)>) {
+        let mut first: Option<Type> = None;
+        for (item, optional) in items {
+            let found = self.types.get(&item.id).unwrap_or(&Type::Dyn);
+            let mut found = self.known.filled(found, true);
+            if optional && let Some(inner) = found.in_optional() {
+                found = inner.clone();
+            }
+            match &first {
+                None => first = Some(found),
+                Some(first) if *first == found => {}
+                Some(first) => {
+                    let why = format!("expected type '{first}' but found '{found}'");
+                    self.wrong(item.id, why);
+                    return;
+                }
+            }
         }
     }
 }
@@ -492,11 +540,8 @@ fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
         Expr::Map(map) => map
             .entries
             .iter()
-            .filter_map(|entry| match &entry.expr {
-                EntryExpr::MapEntry(entry) => Some([&entry.key, &entry.value]),
-                EntryExpr::StructField(_) => None,
-            })
-            .flatten()
+            .filter_map(map_entry)
+            .flat_map(|entry| [&entry.key, &entry.value])
             .collect(),
         Expr::Comprehension(all) => vec![
             &all.iter_range,
@@ -506,6 +551,13 @@ fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
             &all.result,
         ],
         _ => Vec::new(),
+    }
+}
+
+fn map_entry(entry: &IdedEntryExpr) -> Option<&MapEntryExpr> {
+    match &entry.expr {
+        EntryExpr::MapEntry(entry) => Some(entry),
+        EntryExpr::StructField(_) => None,
     }
 }
 

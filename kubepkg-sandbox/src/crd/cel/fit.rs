@@ -207,7 +207,9 @@ impl Known {
         let takes_null = |of: &Type| {
             matches!(
                 of,
-                Type::Plain("null" | "timestamp" | "duration") | Type::Object(_)
+                Type::Plain("null" | "timestamp" | "duration")
+                    | Type::Object(_)
+                    | Type::Of("optional_type", _)
             ) || matches!(of, Type::Plain(name) if name.contains('.'))
         };
         match (one, other) {

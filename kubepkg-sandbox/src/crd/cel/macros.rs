@@ -16,6 +16,8 @@ use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
+use super::functions::{EQUAL, INDEX, PERHAPS, UNEQUAL};
+
 /// How deep an expression may be nested.
 const MAX_DEPTH: usize = 200;
 const PAIRS: &str = "@pairs";
@@ -87,11 +89,17 @@ fn walk(node: &mut Expression, source: &str, depth: usize) -> Result<(), String>
         }
         Expr::Select(select) => walk(&mut select.operand, source, depth + 1)?,
     }
-    if let Expr::Call(call) = &mut node.expr
-        && call.func_name == "-_"
-    {
-        // The library's own overflows.
-        NEGATED.clone_into(&mut call.func_name);
+    if let Expr::Call(call) = &mut node.expr {
+        // The library's own negation overflows, and its own equality tells 1 from 1.0.
+        match call.func_name.as_str() {
+            "-_" => NEGATED.clone_into(&mut call.func_name),
+            "_==_" => EQUAL.clone_into(&mut call.func_name),
+            "_!=_" => UNEQUAL.clone_into(&mut call.func_name),
+            // Nor does it have optional fields of maps, or numbers of other types as places in lists.
+            "_[_]" => INDEX.clone_into(&mut call.func_name),
+            "_[?_]" | "_?._" => PERHAPS.clone_into(&mut call.func_name),
+            _ => {}
+        }
     }
     if let Expr::Call(call) = &node.expr
         && let Some(expanded) = of_call(call)

@@ -6,6 +6,7 @@
 
 mod check;
 mod fit;
+mod functions;
 mod library;
 mod macros;
 mod typed;
@@ -122,6 +123,7 @@ pub(super) fn context() -> Context<'static> {
     let mut context = Context::default().with_all();
     macros::register(&mut context);
     typed::register(&mut context);
+    functions::register(&mut context);
     context
 }
 
@@ -162,4 +164,16 @@ pub fn evaluate(source: &str, this: &Value) -> Result<Value, String> {
         .run(&scope)
         .map(|value| typed::shown(&value))
         .map_err(|fault| fault.words)
+}
+
+/// The type of an expression over `self`, which has no schema.
+///
+/// # Errors
+/// Why it does not compile, in the words of cel-go.
+pub fn type_of(source: &str) -> Result<String, String> {
+    let checked = check(source, &[("self", Type::Dyn)])?;
+    // Errors call these otherwise than types do.
+    let name = checked.of.to_string();
+    let name = name.replace("duration", "google.protobuf.Duration");
+    Ok(name.replace("timestamp", "google.protobuf.Timestamp"))
 }

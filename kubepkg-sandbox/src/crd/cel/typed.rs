@@ -85,7 +85,7 @@ pub(super) fn shown(value: &Value) -> serde_json::Value {
         Value::Bool(flag) => json!(flag),
         Value::Duration(duration) => json!(seconds(duration.num_nanoseconds())),
         Value::Timestamp(time) => json!(rfc3339(&time.to_rfc3339())),
-        Value::Opaque(opaque) => in_opaque(opaque.as_ref()),
+        Value::Opaque(opaque) => in_opaque(value, opaque.as_ref()),
         Value::Null => json!(null),
     };
     json!({"type": name(value), "value": plain})
@@ -100,14 +100,16 @@ fn of_key(key: &Key) -> Value {
     }
 }
 
-fn in_opaque(opaque: &dyn Opaque) -> serde_json::Value {
+fn in_opaque(value: &Value, opaque: &dyn Opaque) -> serde_json::Value {
     if let Some(kind) = opaque.downcast_ref::<Type>() {
         return json!(kind.0);
     }
     match opaque.downcast_ref::<OptionalValue>() {
         Some(optional) => optional.value().map_or(json!(null), shown),
-        // Libraries keep what is in their values to themselves.
-        None => json!(format!("{:?}", opaque.as_debug())),
+        // Libraries keep what is in their values to themselves, but for addresses.
+        None => json!(
+            super::functions::text_of(value).unwrap_or_else(|| format!("{:?}", opaque.as_debug()))
+        ),
     }
 }
 

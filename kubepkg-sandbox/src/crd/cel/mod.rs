@@ -1,7 +1,7 @@
 //! CEL as the API server has it for CRDs: the language of `kube-cel`, with what it leaves out.
 //!
 //! `kube-cel` brings the interpreter and the libraries of Kubernetes. Added here are `type()`, `dyn()`, comprehensions
-//! over two variables, `optMap`, `optFlatMap` and `sortBy` ([`macros`]), and the words of cel-go for what goes wrong.
+//! over two variables, `optMap`, `optFlatMap` and `sortBy`, and the words of cel-go for what goes wrong.
 //! There is no limit on the work of a rule, so those who run foreign ones must have one.
 
 mod check;

@@ -46,7 +46,7 @@ pub struct Retry {
 pub struct Settled {
     /// What is reported.
     pub report: Report,
-    /// When to look again; `None` waits for a change.
+    /// When to look again; `None` waits for a change, and looks as seldom as at a package at rest.
     pub look_again: Option<Duration>,
 }
 

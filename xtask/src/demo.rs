@@ -47,6 +47,16 @@ pub(crate) fn bench_index() -> Result<()> {
     run(command.args(["--", "26"]).arg(helm), "")
 }
 
+/// What the embedded API server costs.
+pub(crate) fn bench_sandbox() -> Result<()> {
+    let mut command = cargo();
+    let package = ["run", "--release", "--package", "kubepkg-sandbox"];
+    run(
+        command.args(package).args(["--example", "bench_sandbox"]),
+        "",
+    )
+}
+
 /// Compares installs of releases, all built for release.
 pub(crate) fn bench_release(releases: usize) -> Result<()> {
     let programs = assets::ensure()?;

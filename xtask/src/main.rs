@@ -136,6 +136,8 @@ enum Subject {
     Operator,
     /// Loading a 26 MB `index.yaml`, with the helm program beside it, as built for release.
     Index,
+    /// Start, objects and watchers of the embedded API server, as built for release.
+    Sandbox,
     /// Time and memory of rendering, beside the helm program and Helm's library in a warm process.
     Helm {
         /// Charts, or folders with charts; without any, charts that the bench makes.
@@ -169,6 +171,9 @@ fn main() -> ExitCode {
         Command::Bench {
             what: Subject::Index,
         } => demo::bench_index(),
+        Command::Bench {
+            what: Subject::Sandbox,
+        } => demo::bench_sandbox(),
         Command::Bench {
             what:
                 Subject::Helm {

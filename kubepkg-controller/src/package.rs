@@ -22,12 +22,13 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::future::ready;
+use futures::{Stream, StreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ObjectMeta, PartialObjectMeta};
 use kube::core::PartialObjectMetaExt as _;
-use kube::runtime::controller::{self, Action as Requeue, Config, Controller};
+use kube::runtime::controller::{Action as Requeue, Config, Controller};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, reflector};
 use kube::runtime::{Predicate, PredicateConfig, WatchStreamExt, predicates, watcher};
@@ -327,6 +328,7 @@ pub async fn run(
         .default_backoff()
         .applied_objects()
         .predicate_filter(changes, PredicateConfig::default());
+    let packages = found(packages);
     let (wakes, due) = Wakes::new();
     let due = due.map(|name| {
         let named = ObjectMeta {
@@ -339,6 +341,7 @@ pub async fn run(
     let sources = watcher(ctx.api(), watcher::Config::default())
         .default_backoff()
         .touched_objects();
+    let sources = found(sources);
     Controller::for_stream_with(packages, reader, group)
         .watches_stream_with(
             sources,
@@ -367,14 +370,28 @@ pub async fn run(
             |_, _, _| Requeue::requeue(AFTER_ERROR),
             Arc::new((ctx, wakes)),
         )
-        .for_each(|done| {
-            // A pass that failed has said so itself; a watch that broke has not.
-            if let Err(error @ controller::Error::QueueError(_)) = done {
-                tracing::warn!(error = %chain(&error), "watching packages and their sources");
-            }
-            futures::future::ready(())
-        })
+        // A pass that failed has said so itself.
+        .for_each(|_| ready(()))
         .await;
+}
+
+/// What a watch finds; that it broke is logged here, and goes no further.
+///
+/// kube parts errors from objects with two readers of one stream. When an error follows an object at once, one reader
+/// leaves it to the other, which has been asked before and is not woken: nothing moves any more until something else
+/// wakes the controller, and at its start nothing does. No error in the stream, no such moment.
+fn found<T>(
+    watch: impl Stream<Item = Result<T, watcher::Error>>,
+) -> impl Stream<Item = Result<T, watcher::Error>> {
+    watch.filter_map(|item| {
+        ready(match item {
+            Ok(object) => Some(Ok(object)),
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "watching packages and their sources");
+                None
+            }
+        })
+    })
 }
 
 async fn one_pass(

@@ -3,8 +3,9 @@
 use kubepkg_simulation::check_history;
 
 /// Seeds that found something once: a second revision recorded beside one under way, which a stale list lacked; a revision
-/// that went from applied back to being applied; a rollback wished for and forgotten.
-const FOUND: [u64; 3] = [18, 22, 27];
+/// that went from applied back to being applied; a rollback wished for and forgotten; a
+/// controller that stood still for ever because a watch broke right behind an object.
+const FOUND: [u64; 4] = [18, 22, 27, 3003];
 
 #[test]
 fn random_histories_end_well() {

@@ -161,7 +161,8 @@ fn reads(command: &str) -> bool {
         "helm status",
         "helm history",
     ];
-    verbs.iter().any(|verb| command.contains(verb))
+    // A watch is there to see changes, which its command makes.
+    verbs.iter().any(|verb| command.contains(verb)) && !command.contains(" -w ")
 }
 
 #[tokio::test]

@@ -35,26 +35,20 @@ pub(crate) fn bench_operator() -> Result<()> {
 /// Times the loading of a large index.
 pub(crate) fn bench_index() -> Result<()> {
     let helm = assets::ensure()?.join("helm");
-    let mut command = cargo();
-    command.args([
-        "run",
-        "--release",
-        "--package",
-        "kubepkg-source",
-        "--example",
-        "bench_index",
-    ]);
+    let mut command = example("kubepkg-source", "bench_index");
     run(command.args(["--", "26"]).arg(helm), "")
 }
 
 /// What the embedded API server costs.
 pub(crate) fn bench_sandbox() -> Result<()> {
+    run(&mut example("kubepkg-sandbox", "bench_sandbox"), "")
+}
+
+/// An example that measures, as built for release.
+fn example(package: &str, name: &str) -> Command {
     let mut command = cargo();
-    let package = ["run", "--release", "--package", "kubepkg-sandbox"];
-    run(
-        command.args(package).args(["--example", "bench_sandbox"]),
-        "",
-    )
+    command.args(["run", "--release", "--package", package, "--example", name]);
+    command
 }
 
 /// Compares installs of releases, all built for release.

@@ -148,7 +148,7 @@ impl Helm {
         let lookup = ClusterLookup::new(self.shared_cluster(), tokio::runtime::Handle::current());
         let (skip_schema, post_render) = (options.skip_schema, options.post_render.clone());
         let render = move || {
-            let lookup: &dyn Lookup = if inline { &NoLookup } else { &lookup };
+            let lookup: &dyn Lookup = if inline { &RefusedLookup } else { &lookup };
             let options = RenderOptions {
                 lookup: Some(lookup),
                 skip_schema,
@@ -167,10 +167,10 @@ impl Helm {
     }
 }
 
-/// Answers no question: whoever renders inline has nobody else who could ask the cluster.
-struct NoLookup;
+/// Refuses every question: whoever renders inline has nobody else who could ask the cluster.
+struct RefusedLookup;
 
-impl Lookup for NoLookup {
+impl Lookup for RefusedLookup {
     fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, LookupError> {
         Err(LookupError {
             message: "nothing can be looked up while rendering inline".to_owned(),

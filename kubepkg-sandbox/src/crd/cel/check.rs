@@ -11,13 +11,11 @@ use cel_syntax::common::ast::{
 };
 use cel_syntax::parser::Parser;
 
+use super::MAX_NESTING;
 use super::fit::{Known, Type, more_general};
 use super::library::{named, overloads};
 use super::values::converted;
 use crate::crd::pattern;
-
-/// How deep an expression may be nested.
-const MAX_DEPTH: usize = 200;
 
 /// An expression that compiles.
 pub(crate) struct Checked {
@@ -140,7 +138,7 @@ impl Checker<'_> {
     }
 
     fn type_of(&mut self, node: &IdedExpr, depth: usize) -> Type {
-        if depth > MAX_DEPTH {
+        if depth > MAX_NESTING {
             return self.wrong(node.id, "expression nested too deeply".to_owned());
         }
         match &node.expr {
@@ -467,7 +465,7 @@ impl Checker<'_> {
     /// What is looked at before anything runs: patterns, durations and times, and whether what stands in a list is of
     /// one type, but for those that are formatted.
     fn literals(&mut self, node: &IdedExpr, formatted: bool, depth: usize) {
-        if depth > MAX_DEPTH {
+        if depth > MAX_NESTING {
             return;
         }
         let formatted =

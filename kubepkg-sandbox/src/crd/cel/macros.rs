@@ -16,10 +16,10 @@ use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
+use super::MAX_NESTING;
 use super::functions::{EQUAL, INDEX, PERHAPS, UNEQUAL};
+use super::values::of_key;
 
-/// How deep an expression may be nested.
-const MAX_DEPTH: usize = 200;
 const PAIRS: &str = "@pairs";
 const MERGED: &str = "@merged";
 const SORTED: &str = "@sorted";
@@ -34,7 +34,7 @@ pub(super) fn expand(parsed: Expression, source: &str) -> Result<Expression, Str
 }
 
 fn walk(node: &mut Expression, source: &str, depth: usize) -> Result<(), String> {
-    if depth > MAX_DEPTH {
+    if depth > MAX_NESTING {
         return Err("expression nested too deeply".to_owned());
     }
     match &mut node.expr {
@@ -302,15 +302,6 @@ fn pairs(of: Value) -> Outcome {
             Ok(list(pairs.collect()))
         }
         _ => Err(ExecutionError::NoSuchOverload),
-    }
-}
-
-fn of_key(key: &Key) -> Value {
-    match key {
-        Key::Int(number) => Value::Int(*number),
-        Key::Uint(number) => Value::UInt(*number),
-        Key::Bool(flag) => Value::Bool(*flag),
-        Key::String(text) => Value::String(Arc::clone(text)),
     }
 }
 

@@ -10,25 +10,26 @@ mod functions;
 mod library;
 mod macros;
 mod typed;
-
 mod values;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{self, Context, ExecutionError};
 use serde_json::Value;
 
+use super::kept::Kept;
+
 pub(super) use check::check;
 pub(super) use fit::{Type, of_schema};
 pub(super) use values::as_cel;
 
-/// Programs that are kept compiled.
-const MAX_PROGRAMS: usize = 1000;
 /// An expression has at most as many bytes as a request to the API server.
 const MAX_SOURCE: usize = 3 * 1024 * 1024;
+
+/// How deep an expression may be nested.
+const MAX_NESTING: usize = 200;
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -67,20 +68,8 @@ type Compiled = Result<Arc<Program>, String>;
 
 /// Compiles an expression, or says why that can't be.
 pub(super) fn program(source: &str) -> Compiled {
-    static COMPILED: LazyLock<Mutex<BTreeMap<String, Compiled>>> = LazyLock::new(Mutex::default);
-    let known = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = known.get(source) {
-        return known.clone();
-    }
-    // Nobody waits while one is compiled.
-    drop(known);
-    let new = compile(source);
-    let mut known = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() >= MAX_PROGRAMS {
-        known.clear();
-    }
-    known.insert(source.to_owned(), new.clone());
-    new
+    static COMPILED: Kept<Compiled> = Kept::new();
+    COMPILED.or_compile(source, compile)
 }
 
 fn compile(source: &str) -> Compiled {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kube_cel::cel::objects::{Key, Opaque, OptionalValue};
+use kube_cel::cel::objects::{Opaque, OptionalValue};
 use kube_cel::cel::{Context, ResolveResult, Value};
 use serde_json::json;
+
+use super::values::of_key;
 
 /// A type, as a value.
 #[derive(Debug, PartialEq, Eq)]
@@ -89,15 +91,6 @@ pub(super) fn shown(value: &Value) -> serde_json::Value {
         Value::Null => json!(null),
     };
     json!({"type": name(value), "value": plain})
-}
-
-fn of_key(key: &Key) -> Value {
-    match key {
-        Key::Int(number) => Value::Int(*number),
-        Key::Uint(number) => Value::UInt(*number),
-        Key::Bool(flag) => Value::Bool(*flag),
-        Key::String(text) => Value::String(Arc::clone(text)),
-    }
 }
 
 fn in_opaque(value: &Value, opaque: &dyn Opaque) -> serde_json::Value {

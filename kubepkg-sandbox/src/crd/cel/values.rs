@@ -93,6 +93,16 @@ fn at(value: &Value, schema: Option<&Value>, depth: usize) -> cel::Value {
     }
 }
 
+/// The key of a map as a value.
+pub(super) fn of_key(key: &Key) -> cel::Value {
+    match key {
+        Key::Int(number) => cel::Value::Int(*number),
+        Key::Uint(number) => cel::Value::UInt(*number),
+        Key::Bool(flag) => cel::Value::Bool(*flag),
+        Key::String(text) => cel::Value::String(Arc::clone(text)),
+    }
+}
+
 /// What a text is to a function of CEL.
 pub(super) fn converted(source: &str, text: &str) -> Option<cel::Value> {
     let mut context = Context::default();

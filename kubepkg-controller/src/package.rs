@@ -23,13 +23,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::ready;
-use futures::{Stream, StreamExt};
+use futures::{FutureExt as _, Stream, StreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ObjectMeta, PartialObjectMeta};
 use kube::core::PartialObjectMetaExt as _;
 use kube::runtime::controller::{Action as Requeue, Config, Controller};
-use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::store::{Store, Writer};
 use kube::runtime::reflector::{ObjectRef, reflector};
 use kube::runtime::{Predicate, PredicateConfig, WatchStreamExt, predicates, watcher};
 use kube::{Client, Resource, ResourceExt};
@@ -320,6 +320,8 @@ pub async fn run(
     let group = ctx.group.clone();
     let writer = Writer::<PartialObjectMeta<Package>>::new(group.clone());
     let reader = writer.as_reader();
+    let shutdown = shutdown.shared();
+    let ended_early = before_work(reader.clone(), shutdown.clone());
     // Our own status writes are no reason to look again; what people and other controllers change is.
     let changes = predicates::generation
         .combine(predicates::annotations)
@@ -342,7 +344,7 @@ pub async fn run(
         .default_backoff()
         .touched_objects();
     let sources = found(sources);
-    Controller::for_stream_with(packages, reader, group)
+    let controller = Controller::for_stream_with(packages, reader, group)
         .watches_stream_with(
             sources,
             move |source: PartialObjectMeta<PackageSource>| {
@@ -371,8 +373,27 @@ pub async fn run(
             Arc::new((ctx, wakes)),
         )
         // A pass that failed has said so itself.
-        .for_each(|_| ready(()))
-        .await;
+        .for_each(|_| ready(()));
+    tokio::select! {
+        // The order in which they are asked is the same in every run.
+        biased;
+        () = controller => {}
+        () = ended_early => {}
+    }
+}
+
+/// Resolves when the end is asked for before the first list of packages was read.
+///
+/// kube's controller begins no pass before that list is in its store. An end that is asked for earlier stops the watch
+/// that fills the store, and the controller waits for it ever after, though nothing is under way.
+async fn before_work(
+    packages: Store<PartialObjectMeta<Package>>,
+    shutdown: impl Future<Output = ()>,
+) {
+    shutdown.await;
+    if packages.wait_until_ready().now_or_never().is_some() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// What a watch finds; that it broke is logged here, and goes no further.

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::charts;
 use crate::laws::restless;
 use crate::run::{Plan, Run, run};
+use crate::sweep::Reads;
 use crate::wire::{Crash, When};
 use crate::world::{Seen, Stuck, World};
 
@@ -101,15 +102,16 @@ pub fn history(seed: u64) -> History {
             When::After
         },
     });
-    let crashes = crashes.collect();
+    let mut crashes: Vec<Crash> = crashes.collect();
     let mut rate = |most: u16| if rng.bool() { rng.u16(0..most) } else { 0 };
-    let rates = FaultRates {
+    let mut rates = FaultRates {
         refused: rate(60),
         unreachable: rate(60),
         lost: rate(60),
         watches: rate(300),
         stale: rate(60),
         slow: rate(40),
+        ..FaultRates::default()
     };
     let ends = PACKAGES.iter().map(|_| {
         if rng.u8(0..4) == 0 {
@@ -122,6 +124,14 @@ pub fn history(seed: u64) -> History {
         End::Installed { source, spec }
     });
     let ends = ends.collect();
+    // Drawn last, so that what seeds meant before these were known is not lost.
+    for _ in 0..rng.usize(0..3) {
+        let (at, when) = (rng.u64(0..600), When::Asked);
+        crashes.push(Crash { at, when });
+    }
+    if rng.bool() {
+        rates.late = rng.u16(0..200);
+    }
     History {
         happenings,
         crashes,
@@ -295,8 +305,12 @@ async fn end(world: &World, history: Arc<History>) -> Result<(), Stuck> {
 }
 
 /// Runs the history of a seed; what is wrong with it.
-pub(crate) fn check(seed: u64) -> (Run, Vec<String>) {
-    let history = Arc::new(history(seed));
+pub(crate) fn check(seed: u64, reads: Reads) -> (Run, Vec<String>) {
+    let mut history = history(seed);
+    if reads == Reads::ForcedStale {
+        history.rates.forced_stale = std::mem::take(&mut history.rates.stale);
+    }
+    let history = Arc::new(history);
     let plan = Plan {
         crashes: history.crashes.clone(),
         rates: Some(history.rates),

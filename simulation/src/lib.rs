@@ -15,6 +15,6 @@ mod world;
 pub use histories::{History, history};
 pub use run::{Plan, Run, Script, run};
 pub use scenarios::{SCENARIOS, Scenario};
-pub use sweep::{Case, Fault, Finding, Tally, calm, check, check_history, positions};
+pub use sweep::{Case, Fault, Finding, Reads, Tally, calm, check, check_history, positions};
 pub use wire::{Crash, Sent, When};
 pub use world::{Stuck, World};

@@ -13,15 +13,17 @@ use std::time::Instant;
 
 use clap::Parser;
 use kubepkg_simulation::{
-    Case, Fault, Finding, Run, SCENARIOS, Scenario, Tally, calm, check, check_history, positions,
+    Case, Fault, Finding, Reads, Run, SCENARIOS, Scenario, Tally, calm, check, check_history,
+    positions,
 };
 
 /// Runs the real reconcilers on the embedded API server, on simulated time, and lets things go wrong.
 #[derive(Parser)]
 #[command(name = "simulate", bin_name = "cargo xtask simulate")]
 struct Arguments {
-    /// Every fault at every request of every scenario, and as many random histories as this.
-    #[arg(long, conflicts_with = "seed")]
+    /// The whole sweep: every crash and fault at every request of every scenario, as many random histories as this, and a
+    /// quarter as many in which reads show the past.
+    #[arg(long, conflicts_with = "seed", value_name = "NUMBER")]
     seeds: Option<u64>,
     /// The first of these seeds.
     #[arg(long, default_value_t = 0, requires = "seeds")]
@@ -44,6 +46,9 @@ struct Arguments {
     /// The operator is killed before this request; short for `--fault crash-before --at`.
     #[arg(long, requires = "scenario", conflicts_with = "fault")]
     crash: Option<u64>,
+    /// Reads of a history show the past, as no API server's do; what then runs in the end is compared.
+    #[arg(long, requires = "seed", conflicts_with = "scenario")]
+    forced_stale: bool,
     /// Shows every request.
     #[arg(long, requires = "seed")]
     log: bool,
@@ -69,7 +74,8 @@ fn main() -> ExitCode {
 
 fn one(arguments: &Arguments, seed: u64) -> ExitCode {
     let (run, finding) = match &arguments.scenario {
-        None => check_history(seed),
+        None if arguments.forced_stale => check_history(seed, Reads::ForcedStale),
+        None => check_history(seed, Reads::Present),
         Some(name) => {
             let Some(scenario) = SCENARIOS.iter().find(|scenario| scenario.name == name) else {
                 let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
@@ -145,7 +151,25 @@ fn told(arguments: &Arguments, run: &Run, finding: Option<Finding>) -> ExitCode 
 struct Row {
     what: String,
     tally: Tally,
-    findings: Vec<Finding>,
+    findings: usize,
+}
+
+/// Tells at once what was found; a whole sweep takes long.
+fn row(what: &str, tally: Tally, findings: &[Finding], begun: Instant) -> Row {
+    eprintln!(
+        "{} s: {what}, {} runs, {} findings",
+        begun.elapsed().as_secs(),
+        tally.runs,
+        findings.len()
+    );
+    for finding in findings {
+        eprint!("{finding}");
+    }
+    Row {
+        what: what.to_owned(),
+        tally,
+        findings: findings.len(),
+    }
 }
 
 fn many(arguments: &Arguments, seeds: u64) -> ExitCode {
@@ -157,34 +181,43 @@ fn many(arguments: &Arguments, seeds: u64) -> ExitCode {
         for scenario in SCENARIOS {
             if is(&arguments.scenario, scenario.name) {
                 let fault = |name: &str| is(&arguments.fault, name);
-                rows.push(scenario_row(arguments.from, *scenario, fault));
+                let (tally, findings) = sweep(arguments.from, *scenario, fault);
+                rows.push(row(scenario.name, tally, &findings, begun));
             }
         }
     }
+    let scenarios = rows.len();
+    let mut histories = 0;
     if arguments.only != Some(Only::Scenarios) && arguments.scenario.is_none() {
-        let seeds: Vec<u64> = (arguments.from..arguments.from + seeds).collect();
-        let (tally, findings) = in_parallel(&seeds, |seed| check_history(*seed));
-        let what = "histories".to_owned();
-        rows.push(Row {
-            what,
-            tally,
-            findings,
-        });
+        for (what, reads, count) in [
+            ("histories", Reads::Present, seeds),
+            (
+                "histories, stale reads forced",
+                Reads::ForcedStale,
+                seeds / 4,
+            ),
+        ] {
+            let seeds: Vec<u64> = (arguments.from..arguments.from + count).collect();
+            let (tally, findings) = in_parallel(&seeds, |seed| check_history(*seed, reads));
+            histories += seeds.len();
+            rows.push(row(what, tally, &findings, begun));
+        }
     }
-    println!("| what | runs | kills | faults met | requests | findings |");
-    println!("|---|---|---|---|---|---|");
+    println!("| what | runs | lives ended | faults met | requests | findings |");
+    println!("|---|--:|--:|--:|--:|--:|");
     let mut all = Tally::default();
     let mut found = 0;
     for row in &rows {
-        show(&row.what, row.tally, row.findings.len());
+        show(&row.what, row.tally, row.findings);
         all.add(row.tally);
-        found += row.findings.len();
+        found += row.findings;
     }
     show("all", all, found);
-    println!("\n{} s", begun.elapsed().as_secs());
-    for finding in rows.iter().flat_map(|row| &row.findings) {
-        eprint!("{finding}");
-    }
+    let seconds = begun.elapsed().as_secs();
+    println!(
+        "\n{scenarios} scenarios, {histories} histories, {} runs, {} requests, {found} findings; {seconds} s",
+        all.runs, all.requests
+    );
     if found == 0 {
         ExitCode::SUCCESS
     } else {
@@ -202,7 +235,8 @@ fn show(what: &str, tally: Tally, findings: usize) {
     println!("| {what} | {runs} | {kills} | {faults} | {requests} | {findings} |");
 }
 
-fn scenario_row(seed: u64, scenario: Scenario, wanted: impl Fn(&str) -> bool) -> Row {
+/// Every wanted fault at every request of a scenario.
+fn sweep(seed: u64, scenario: Scenario, wanted: impl Fn(&str) -> bool) -> (Tally, Vec<Finding>) {
     let calm = calm(seed, scenario);
     let mut cases = Vec::new();
     for (_, fault) in Fault::ALL.iter().filter(|(name, _)| wanted(name)) {
@@ -218,11 +252,7 @@ fn scenario_row(seed: u64, scenario: Scenario, wanted: impl Fn(&str) -> bool) ->
     let (mut tally, mut findings) = in_parallel(&cases, |case| check(*case, &calm));
     tally.count(&calm);
     findings.extend(calm_finding(seed, scenario, &calm));
-    Row {
-        what: scenario.name.to_owned(),
-        tally,
-        findings,
-    }
+    (tally, findings)
 }
 
 /// Does work on all processors; findings come in the order of the work.

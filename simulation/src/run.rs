@@ -26,7 +26,7 @@ pub struct Plan {
     pub seed: u64,
     /// The packages that take part.
     pub packages: &'static [&'static str],
-    /// Where the operator is killed.
+    /// Where lives of the operator end.
     pub crashes: Vec<Crash>,
     /// What happens to single requests.
     pub faults: Vec<(u64, ApiFault)>,
@@ -48,6 +48,12 @@ impl Plan {
             strict: true,
         }
     }
+
+    /// Whether reads are made to show the past that asked for the present.
+    pub(crate) fn forces_stale_reads(&self) -> bool {
+        let forced = |(_, fault): &(u64, ApiFault)| matches!(fault, ApiFault::ForcedStale(_));
+        self.faults.iter().any(forced) || self.rates.is_some_and(|rates| rates.forced_stale > 0)
+    }
 }
 
 /// What came of a run.
@@ -63,7 +69,7 @@ pub struct Run {
     pub broken: Vec<String>,
     /// Requests of the last minutes, in which nothing was to be done.
     pub resting: usize,
-    /// How often the operator was killed.
+    /// How many lives of the operator have ended.
     pub kills: u64,
     /// The faults that requests met.
     pub met: Vec<(u64, ApiFault)>,
@@ -156,7 +162,11 @@ where
         world.pass(REST).await;
     }
     let resting = world.wire.count() - before;
-    let broken = laws::broken(&world, &beginning).await?;
+    let mut broken = laws::broken(&world, &beginning, plan.forces_stale_reads()).await?;
+    // Slow answers may hold it up, and are not its fault.
+    if plan.rates.is_none() && world.wire.lingered() > 0 {
+        broken.push("the operator did not end in time when it was asked to".to_owned());
+    }
     Ok(Run {
         state: State::of(&world).await?,
         sent: world.wire.sent(),

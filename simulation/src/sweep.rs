@@ -19,7 +19,7 @@ const MORE: usize = 120;
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// The operator is killed.
+    /// The operator is killed, or asked to end.
     Crash(When),
     /// A request meets this.
     Request(ApiFault),
@@ -30,16 +30,22 @@ impl Fault {
     pub const ALL: &'static [(&'static str, Self)] = &[
         ("crash-before", Self::Crash(When::Before)),
         ("crash-after", Self::Crash(When::After)),
+        ("asked-to-end", Self::Crash(When::Asked)),
         ("unreachable", Self::Request(ApiFault::Unreachable)),
         ("lost", Self::Request(ApiFault::Lost)),
         ("refused", Self::Request(ApiFault::Refused(503))),
         ("throttled", Self::Request(ApiFault::Refused(429))),
         ("conflict", Self::Request(ApiFault::Refused(409))),
         ("stale", Self::Request(ApiFault::Stale(1))),
-        ("staler", Self::Request(ApiFault::Stale(4))),
+        ("forced-stale", Self::Request(ApiFault::ForcedStale(1))),
+        ("forced-staler", Self::Request(ApiFault::ForcedStale(4))),
         ("missed", Self::Request(ApiFault::Missed(0))),
         ("missed-later", Self::Request(ApiFault::Missed(1))),
         ("doubled", Self::Request(ApiFault::Doubled(0))),
+        (
+            "late-events",
+            Self::Request(ApiFault::Late(std::time::Duration::from_secs(90))),
+        ),
         ("cut", Self::Request(ApiFault::Cut(1))),
         ("gone", Self::Request(ApiFault::Gone)),
         (
@@ -67,8 +73,11 @@ impl Fault {
     /// Whether it may cost a revision: a read that shows the past can make an operator want the past again, a slow answer
     /// may be one too late, and a conflict can be somebody else's claim on a field, at which a release fails.
     fn costs_revisions(self) -> bool {
-        use ApiFault::{Refused, Slow, Stale};
-        matches!(self, Self::Request(Stale(_) | Slow(_) | Refused(409)))
+        use ApiFault::{ForcedStale, Refused, Slow, Stale};
+        matches!(
+            self,
+            Self::Request(Stale(_) | ForcedStale(_) | Slow(_) | Refused(409))
+        )
     }
 
     /// Whether it can happen to a request.
@@ -76,10 +85,13 @@ impl Fault {
         match self {
             Self::Crash(_) => true,
             Self::Request(fault) => match fault {
-                ApiFault::Missed(_) | ApiFault::Doubled(_) | ApiFault::Cut(_) | ApiFault::Gone => {
-                    sent.is_watch()
-                }
-                ApiFault::Stale(_) => !sent.is_watch() && !sent.is_write(),
+                ApiFault::Missed(_)
+                | ApiFault::Doubled(_)
+                | ApiFault::Late(_)
+                | ApiFault::Cut(_)
+                | ApiFault::Gone => sent.is_watch(),
+                ApiFault::Stale(_) => sent.is_of_any_version(),
+                ApiFault::ForcedStale(_) => !sent.is_watch() && !sent.is_write(),
                 // What is created can be there already, and meets no other conflict.
                 ApiFault::Refused(409) => sent.is_write() && sent.method != Method::POST,
                 ApiFault::Slow(_) => !sent.is_watch(),
@@ -234,11 +246,24 @@ fn repeated(run: &Run, calm: &Run) -> Vec<String> {
         .collect()
 }
 
+/// What reads that ask for the present show in a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// The present, as every API server answers them.
+    Present,
+    /// Now and then the past, as no API server does.
+    ForcedStale,
+}
+
 /// Runs a history and says what is wrong with it.
-pub fn check_history(seed: u64) -> (Run, Option<Finding>) {
-    let (run, what) = histories::check(seed);
+pub fn check_history(seed: u64, reads: Reads) -> (Run, Option<Finding>) {
+    let (run, what) = histories::check(seed, reads);
+    let forced = match reads {
+        Reads::Present => "",
+        Reads::ForcedStale => " --forced-stale",
+    };
     let finding = (!what.is_empty()).then(|| Finding {
-        again: format!("cargo xtask simulate --seed {seed}"),
+        again: format!("cargo xtask simulate --seed {seed}{forced}"),
         what,
     });
     (run, finding)

@@ -1,8 +1,8 @@
 //! The way from an operator to its API server: everything sent is written down, and at chosen requests the operator is
-//! killed.
+//! killed, or asked to end.
 //!
 //! A killed operator gets no answer any more, to nothing; the world takes it away and starts another one that remembers
-//! nothing. What a request did before the kill stands.
+//! nothing. What a request did before the kill stands. One that is asked to end finishes what it is at.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,22 +24,24 @@ use crate::clock::SimulatedClock;
 /// Requests after which an operator is held to be in a loop without end, and gets no more answers.
 const MOST_REQUESTS: usize = 30_000;
 
-/// Where an operator is killed: at which request, counted from zero over all its lives.
+/// Where a life of an operator ends: at which request, counted from zero over all its lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Crash {
     /// The number of the request.
     pub at: u64,
-    /// Before or after it took effect.
+    /// Killed before or after it took effect, or in order.
     pub when: When,
 }
 
-/// Whether the last request of a killed operator took effect.
+/// How a life ends at a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// The server never saw it.
+    /// Killed; the server never saw the request.
     Before,
-    /// The server did what was asked, and nobody saw the answer.
+    /// Killed; the server did what was asked, and nobody saw the answer.
     After,
+    /// Asked to end while the request is on its way, which is answered; nothing is lost.
+    Asked,
 }
 
 /// A request that an operator sent.
@@ -63,6 +65,13 @@ impl Sent {
         self.method != Method::GET
     }
 
+    /// Whether it is content with what a cache has: only then may it be shown the past.
+    pub fn is_of_any_version(&self) -> bool {
+        let query = self.uri.split_once('?').map_or("", |(_, query)| query);
+        let any = query.split('&').any(|pair| pair == "resourceVersion=0");
+        any && !self.is_watch() && !self.is_write()
+    }
+
     /// Whether it asks for news.
     pub fn is_watch(&self) -> bool {
         self.uri.contains("watch=")
@@ -84,13 +93,24 @@ struct State {
     crashes: BTreeMap<u64, When>,
     /// Which life of the operator is the present one.
     life: u64,
+    /// How the present life is to end, once that is decided.
+    end: Option<End>,
+    /// Lives that did not end in time when they were asked to.
+    lingered: u64,
+}
+
+/// How a life of the operator ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Killed,
+    Asked,
 }
 
 /// What all lives of an operator share.
 #[derive(Clone)]
 pub(crate) struct Wire {
     state: Arc<Mutex<State>>,
-    killed: Arc<Notify>,
+    ends: Arc<Notify>,
     clock: Arc<SimulatedClock>,
     server: ApiServer,
     faults: ApiFaults,
@@ -109,7 +129,7 @@ impl Wire {
         };
         Self {
             state: Arc::new(Mutex::new(state)),
-            killed: Arc::new(Notify::new()),
+            ends: Arc::new(Notify::new()),
             clock: Arc::clone(clock),
             server: server.clone(),
             faults: faults.clone(),
@@ -130,13 +150,38 @@ impl Wire {
 
     /// Ends the present life.
     pub(crate) fn kill(&self) {
-        self.state().life += 1;
-        self.killed.notify_one();
+        let mut state = self.state();
+        state.life += 1;
+        state.end = Some(End::Killed);
+        self.ends.notify_one();
     }
 
-    /// Returns when a life was ended.
-    pub(crate) async fn killed(&self) {
-        self.killed.notified().await;
+    /// Asks the present life to end.
+    fn ask_to_end(&self) {
+        self.state().end.get_or_insert(End::Asked);
+        self.ends.notify_one();
+    }
+
+    /// Returns when a life is to end, or was ended.
+    pub(crate) async fn end(&self) -> End {
+        loop {
+            if let Some(end) = self.state().end.take() {
+                return end;
+            }
+            self.ends.notified().await;
+        }
+    }
+
+    /// A life that was asked to end has done so, in time or not.
+    pub(crate) fn ended(&self, in_time: bool) {
+        let mut state = self.state();
+        state.life += 1;
+        state.lingered += u64::from(!in_time);
+    }
+
+    /// How many lives did not end in time when they were asked to.
+    pub(crate) fn lingered(&self) -> u64 {
+        self.state().lingered
     }
 
     /// Everything sent so far.
@@ -148,7 +193,7 @@ impl Wire {
         self.state().sent.len()
     }
 
-    /// How often the operator was killed.
+    /// How many lives of the operator have ended.
     pub(crate) fn lives(&self) -> u64 {
         self.state().life
     }
@@ -220,12 +265,20 @@ impl Service<Request<Body>> for Line {
             let Some((number, crash)) = line.wire.begin(line.life, sent) else {
                 return std::future::pending().await;
             };
-            if let Some(when) = crash {
-                if when == When::After {
-                    let _ = line.inner.call(request).await;
+            match crash {
+                None => {}
+                Some(When::Asked) => {
+                    line.wire.ask_to_end();
+                    // It is told while it waits for the answer.
+                    tokio::time::sleep(Duration::from_secs(1)).await;
                 }
-                line.wire.kill();
-                return std::future::pending().await;
+                Some(when) => {
+                    if when == When::After {
+                        let _ = line.inner.call(request).await;
+                    }
+                    line.wire.kill();
+                    return std::future::pending().await;
+                }
             }
             let response = line.inner.call(request).await?;
             line.wire.answered(number, response.status().as_u16());

@@ -5,6 +5,7 @@
 //! waiting objects in the order of a hash map, which differs from run to run.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,13 +19,14 @@ use kubepkg_e2e::Source;
 use kubepkg_sandbox::{ApiFaults, ApiOptions, ApiServer};
 use kubepkg_source::SourceError;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tower::Service as _;
 
 use crate::charts::{self, REPOSITORY};
 use crate::clock::{START, SimulatedClock};
 use crate::run::Plan;
-use crate::wire::Wire;
+use crate::wire::{End, Wire};
 
 /// How long somebody waits for a state before it is held to be out of reach.
 const PATIENCE: Duration = Duration::from_hours(2);
@@ -417,6 +419,9 @@ impl World {
     }
 }
 
+/// How long an operator has to end when it is asked to, as in the real program.
+const GRACE: Duration = Duration::from_secs(25);
+
 /// What a new life of the operator is made of.
 struct Life {
     wire: Wire,
@@ -429,7 +434,7 @@ struct Life {
 
 impl Life {
     /// The controllers of an operator that remembers nothing.
-    fn begin(&self) -> Vec<JoinHandle<()>> {
+    fn begin(&self) -> Lived {
         let options = HelmBackendOptions {
             clock: self.clock.clone(),
             inline: true,
@@ -443,6 +448,7 @@ impl Life {
             retry_backoff_max: Duration::from_hours(1),
             ..Settings::new(backend.capabilities())
         };
+        let (stop, stopped) = watch::channel(false);
         let controllers = self.packages.iter().map(|only| {
             let clock = Arc::clone(&self.clock);
             let context = Context::new(
@@ -453,32 +459,71 @@ impl Life {
                 Arc::new(NoTelemetry),
             )
             .with_clock(move || kubepkg_helm::Clock::now(&*clock));
-            tokio::spawn(package::run(Arc::new(context), 1, std::future::pending()))
+            let mut stopped = stopped.clone();
+            let asked = async move {
+                let _ = stopped.wait_for(|stop| *stop).await;
+            };
+            tokio::spawn(package::run(Arc::new(context), 1, asked))
         });
-        controllers.collect()
+        let controllers = controllers.collect();
+        Lived { stop, controllers }
     }
 }
 
-/// Starts an operator, and another one whenever it was killed.
+/// Starts an operator, and another one whenever its life has ended.
 async fn keep(life: Life) {
-    let mut controllers = Ending(life.begin());
+    let mut lived = life.begin();
     loop {
-        life.wire.killed().await;
-        controllers = {
-            drop(controllers);
+        if life.wire.end().await == End::Asked {
+            in_order(&life.wire, &mut lived).await;
+        }
+        lived = {
+            drop(lived);
             // A process needs a moment to be started again.
             tokio::time::sleep(Duration::from_secs(1)).await;
-            Ending(life.begin())
+            life.begin()
         };
     }
 }
 
-/// Controllers that end with this value.
-struct Ending(Vec<JoinHandle<()>>);
+/// Lets a life end that was asked to, unless it is killed over that.
+async fn in_order(wire: &Wire, lived: &mut Lived) {
+    let mut grace = pin!(tokio::time::sleep(GRACE));
+    loop {
+        tokio::select! {
+            biased;
+            () = lived.end() => return wire.ended(true),
+            () = &mut grace => return wire.ended(false),
+            end = wire.end() => {
+                if end == End::Killed {
+                    return;
+                }
+            }
+        }
+    }
+}
 
-impl Drop for Ending {
+/// The controllers of a life; they end with this value.
+struct Lived {
+    stop: watch::Sender<bool>,
+    controllers: Vec<JoinHandle<()>>,
+}
+
+impl Lived {
+    /// Asks all of them to end, and waits until they have.
+    async fn end(&mut self) {
+        self.stop.send_replace(true);
+        while let Some(controller) = self.controllers.last_mut() {
+            // One that panicked has ended, too.
+            let _ = controller.await;
+            self.controllers.pop();
+        }
+    }
+}
+
+impl Drop for Lived {
     fn drop(&mut self) {
-        for controller in &self.0 {
+        for controller in &self.controllers {
             controller.abort();
         }
     }

@@ -20,7 +20,7 @@ use super::SandboxFailure;
 /// Packages worked on at once, as in the operator's binary.
 const WORKERS: u16 = 4;
 
-/// How long an operator may take to end. One that was not yet at work may never notice that it should.
+/// How long the passes under way may take to come to their next stop; a download may be part of one.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A running operator. It ends when dropped.

@@ -44,9 +44,16 @@ pub enum ApiFault {
     Doubled(usize),
     /// A watch, or a list with a version, is told that the past is forgotten.
     Gone,
-    /// A read does not see the last changes of its resource, this many of them, as from a watch
-    /// cache that lags behind.
+    /// A read of any version (`resourceVersion=0`) does not see the last changes of its resource,
+    /// this many of them, as from a watch cache that lags behind. Other reads see the present, as
+    /// the API promises, and do not meet this.
     Stale(usize),
+    /// The same for every read, though it asked for the present: no API server does this. Who holds
+    /// on here can rely on cached reads, too.
+    ForcedStale(usize),
+    /// Every event of a watch comes late by this time, as from a watch cache
+    /// that lags behind.
+    Late(Duration),
 }
 
 /// How often faults are drawn, in thousandths of requests.
@@ -61,8 +68,12 @@ pub struct FaultRates {
     /// [`ApiFault::Cut`], [`ApiFault::Missed`], [`ApiFault::Doubled`] and [`ApiFault::Gone`], of
     /// watches.
     pub watches: u16,
-    /// [`ApiFault::Stale`] by one to four changes, of reads.
+    /// [`ApiFault::Stale`] by one to four changes, of reads of any version.
     pub stale: u16,
+    /// [`ApiFault::ForcedStale`] by one to four changes, of all reads.
+    pub forced_stale: u16,
+    /// [`ApiFault::Late`] by one to sixty seconds, of watches.
+    pub late: u16,
     /// [`ApiFault::Slow`] by one to thirty seconds.
     pub slow: u16,
 }
@@ -135,7 +146,7 @@ impl ApiFaults {
     fn meet(&self, path: &str, asked: Asked) -> Option<ApiFault> {
         let Asked {
             watch,
-            versioned,
+            version,
             write,
         } = asked;
         let mut state = self.state();
@@ -147,14 +158,17 @@ impl ApiFaults {
         let drawn = state
             .drawn
             .as_mut()
-            .and_then(|(ids, rates)| draw(ids, *rates, watch, write));
+            .and_then(|(ids, rates)| draw(ids, *rates, asked));
         let scripted = state.script.remove(&number);
         let owed = (watch && state.unsure.remove(path)).then_some(ApiFault::Gone);
         let fault = owed.or(scripted).or(drawn)?;
         let possible = match fault {
-            ApiFault::Stale(_) => !watch && !write,
-            ApiFault::Cut(_) | ApiFault::Missed(_) | ApiFault::Doubled(_) => watch,
-            ApiFault::Gone => watch || versioned,
+            ApiFault::Stale(_) => version == Version::Any && !watch && !write,
+            ApiFault::ForcedStale(_) => !watch && !write,
+            ApiFault::Cut(_) | ApiFault::Missed(_) | ApiFault::Doubled(_) | ApiFault::Late(_) => {
+                watch
+            }
+            ApiFault::Gone => watch || version != Version::Present,
             _ => true,
         };
         if !possible {
@@ -172,13 +186,25 @@ impl ApiFaults {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     watch: bool,
-    versioned: bool,
+    version: Version,
     write: bool,
+}
+
+/// Which version of its resource a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    /// The most recent one.
+    Present,
+    /// Whatever a cache has.
+    Any,
+    /// One that it names.
+    Named,
 }
 
 /// Draws the same number of times for every request, so that one request more or less of another
 /// kind does not move all that follow.
-fn draw(ids: &mut Ids, rates: FaultRates, watch: bool, write: bool) -> Option<ApiFault> {
+fn draw(ids: &mut Ids, rates: FaultRates, asked: Asked) -> Option<ApiFault> {
+    let Asked { watch, write, .. } = asked;
     let (dice, which) = (ids.below(1000), ids.next());
     let mut bound = 0;
     let mut within = |rate: u16| {
@@ -203,9 +229,14 @@ fn draw(ids: &mut Ids, rates: FaultRates, watch: bool, write: bool) -> Option<Ap
     if within(rates.slow) {
         return Some(ApiFault::Slow(Duration::from_secs(1 + (which >> 8) % 30)));
     }
-    if !watch && !write && within(rates.stale) {
-        let changes = usize::try_from(which >> 8).unwrap_or(0) % 4;
-        return Some(ApiFault::Stale(1 + changes));
+    if !watch && !write {
+        let changes = 1 + usize::try_from(which >> 8).unwrap_or(0) % 4;
+        if within(rates.forced_stale) {
+            return Some(ApiFault::ForcedStale(changes));
+        }
+        if asked.version == Version::Any && within(rates.stale) {
+            return Some(ApiFault::Stale(changes));
+        }
     }
     if watch && within(rates.watches) {
         let event = usize::try_from(which >> 8).unwrap_or(0) % 5;
@@ -215,6 +246,9 @@ fn draw(ids: &mut Ids, rates: FaultRates, watch: bool, write: bool) -> Option<Ap
             2 => ApiFault::Doubled(event),
             _ => ApiFault::Gone,
         });
+    }
+    if watch && within(rates.late) {
+        return Some(ApiFault::Late(Duration::from_secs(1 + (which >> 8) % 60)));
     }
     None
 }
@@ -255,15 +289,19 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let query = Query::parse(request.uri().query().unwrap_or_default());
         let watch = query.flag("watch");
-        let versioned = !query.get("resourceVersion").is_empty() || query.has("continue");
+        let version = match query.get("resourceVersion") {
+            "0" => Version::Any,
+            "" if !query.has("continue") => Version::Present,
+            _ => Version::Named,
+        };
         let write = request.method() != http::Method::GET;
         let asked = Asked {
             watch,
-            versioned,
+            version,
             write,
         };
         let fault = self.faults.meet(request.uri().path(), asked);
-        if let Some(ApiFault::Stale(changes)) = fault {
+        if let Some(ApiFault::Stale(changes) | ApiFault::ForcedStale(changes)) = fault {
             request.extensions_mut().insert(Lag(changes));
         }
         // The one that was found ready is called; a fresh clone takes its place.
@@ -289,6 +327,7 @@ where
                     | ApiFault::Doubled(_)
                     | ApiFault::Gone),
                 ) => spoiled(response, fault),
+                Some(ApiFault::Late(by)) => late(response, by),
                 _ => response,
             })
         })
@@ -353,6 +392,18 @@ fn spoiled(response: Response<ApiBody>, fault: ApiFault) -> Response<ApiBody> {
     Response::from_parts(parts, StreamBody::new(lines).boxed_unsync())
 }
 
+/// A watch whose events come some time after they happened, in their order.
+fn late(response: Response<ApiBody>, by: Duration) -> Response<ApiBody> {
+    let (parts, body) = response.into_parts();
+    let chunks = BodyStream::new(body)
+        .filter_map(|frame| async { frame.ok()?.into_data().ok() })
+        .then(move |chunk| async move {
+            tokio::time::sleep(by).await;
+            Ok(hyper::body::Frame::data(chunk))
+        });
+    Response::from_parts(parts, StreamBody::new(chunks).boxed_unsync())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,6 +446,55 @@ mod tests {
         assert!(matches!(refused, kube::Error::Api(status) if status.code == 409));
         assert_eq!(names(&api).await, ["a"]);
         assert_eq!(faults.met().len(), 3);
+    }
+
+    /// <https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions>: a get or a
+    /// list without a version is of the most recent one, with version 0 of any.
+    #[tokio::test]
+    async fn only_reads_of_any_version_are_stale_unless_forced() {
+        let (server, faults) = (server(), ApiFaults::default());
+        let api = through(&server, &faults);
+        let made = api.create(&PostParams::default(), &map("a")).await.unwrap();
+        let mut changed = made.clone();
+        changed.data = Some([("k".to_owned(), "v".to_owned())].into());
+        api.replace("a", &PostParams::default(), &changed)
+            .await
+            .unwrap();
+        let any = ListParams::default().match_any();
+        let get_any = kube::api::GetParams::any();
+        for request in 2..8 {
+            faults.at(request, ApiFault::Stale(1));
+        }
+        assert!(api.get("a").await.unwrap().data.is_some());
+        let now = api.list(&ListParams::default()).await.unwrap();
+        assert!(
+            now.iter()
+                .any(|map| map.data.is_some() && map.name_any() == "a")
+        );
+        assert_eq!(faults.met(), []);
+        assert_eq!(api.get_with("a", &get_any).await.unwrap().data, None);
+        let past = api.list(&any).await.unwrap();
+        assert!(
+            past.iter()
+                .all(|map| map.data.is_none() || map.name_any() != "a")
+        );
+        assert_eq!(faults.met().len(), 2);
+        faults.at(6, ApiFault::ForcedStale(1));
+        assert_eq!(api.get("a").await.unwrap().data, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_of_a_late_watch_come_later_than_they_happened() {
+        let (server, faults) = (server(), ApiFaults::default());
+        let api = through(&server, &faults);
+        let by = Duration::from_secs(30);
+        faults.at(0, ApiFault::Late(by));
+        let watch = kube::api::WatchParams::default().fields("metadata.name=a");
+        let events = api.watch(&watch, "0").await.unwrap();
+        let begun = tokio::time::Instant::now();
+        api.create(&PostParams::default(), &map("a")).await.unwrap();
+        assert!(std::pin::pin!(events).next().await.unwrap().is_ok());
+        assert_eq!(begun.elapsed(), by);
     }
 
     #[tokio::test]

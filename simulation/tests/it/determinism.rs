@@ -1,6 +1,6 @@
 //! A run is a function of its seed.
 
-use kubepkg_simulation::{Crash, Fault, Plan, SCENARIOS, When, calm, check_history, run};
+use kubepkg_simulation::{Crash, Fault, Plan, Reads, SCENARIOS, When, calm, check_history, run};
 
 #[test]
 fn one_seed_is_one_log() {
@@ -28,9 +28,9 @@ fn one_seed_is_one_log_when_the_operator_is_killed() {
 #[test]
 fn one_seed_is_one_history() {
     let (first, again, other) = (
-        check_history(11).0,
-        check_history(11).0,
-        check_history(12).0,
+        check_history(11, Reads::Present).0,
+        check_history(11, Reads::Present).0,
+        check_history(12, Reads::Present).0,
     );
     assert_eq!(first.log(), again.log());
     assert_ne!(first.log(), other.log());

@@ -56,13 +56,35 @@ fn the_operator_is_killed_again_and_again_on_the_way_back() {
     }
 }
 
+/// What was found once: kube's controller never ends when it is asked to before it has its first list. The first requests
+/// are those of its start.
+#[test]
+fn an_operator_ends_in_order_before_it_works_and_at_work() {
+    let scenario = SCENARIOS[0];
+    let calm = calm(0, scenario);
+    let fault = Fault::named("asked-to-end").unwrap();
+    let at_work = positions(&calm, fault).into_iter().skip(6).step_by(16);
+    for at in (0..6).chain(at_work) {
+        let seed = 0;
+        let case = Case {
+            seed,
+            scenario,
+            fault,
+            at,
+        };
+        let (run, finding) = check(case, &calm);
+        assert_eq!(run.kills, 1);
+        assert_eq!(finding.map(|finding| finding.to_string()), None);
+    }
+}
+
 /// What was found once: a package not there yet in a stale read was never looked at again; a source missing in one stalled
 /// its package for ever; a revision that was applied was set to failed, because a stale list showed it under way.
 #[test]
 fn stale_reads_do_no_lasting_harm() {
     let scenario = SCENARIOS.iter().find(|s| s.name == "upgrade").unwrap();
     let calm = calm(0, *scenario);
-    let fault = Fault::named("stale").unwrap();
+    let fault = Fault::named("forced-stale").unwrap();
     let all = positions(&calm, fault);
     for at in all.into_iter().filter(|at| [4, 26, 42, 53].contains(at)) {
         let (seed, scenario) = (0, *scenario);

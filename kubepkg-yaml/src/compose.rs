@@ -1,5 +1,5 @@
-//! From events to nodes: one document as a flat list of linked nodes, aliases resolved to the
-//! node that they stand for.
+//! From events to nodes: one document as a flat list of nodes in the order of the text, aliases
+//! resolved to the node that they stand for.
 //!
 //! An unknown anchor is an error here; what the nodes mean is decided in `decode.rs`.
 
@@ -12,8 +12,11 @@ use crate::parse::{EventKind, Parser, Properties};
 use crate::read::{Decoded, Mark};
 use crate::scalar::Tag;
 
-/// Index that stands for no node.
-pub(crate) const NONE: u32 = u32::MAX;
+/// Index of the outermost node, if there is any.
+pub(crate) const ROOT: u32 = 0;
+/// Bytes of text for each node that room is made for at once, and the most nodes.
+const BYTES_PER_NODE: usize = 16;
+const MOST_ROOM: usize = 1_024;
 
 /// What a node is.
 #[derive(Debug)]
@@ -23,9 +26,9 @@ pub(crate) enum NodeKind<'a> {
         /// The text decides about the type.
         implicit: bool,
     },
-    /// First child. Children are linked by [`Node::next`].
+    /// Its items follow, up to this index.
     Sequence(u32),
-    /// First key. Keys and values take turns.
+    /// Its keys and values follow, taking turns, up to this index.
     Mapping(u32),
     Alias {
         name: &'a str,
@@ -38,36 +41,24 @@ pub(crate) enum NodeKind<'a> {
 pub(crate) struct Node<'a> {
     pub(crate) kind: NodeKind<'a>,
     pub(crate) tag: Tag,
-    /// Line and column, from 0; the input is too short for more than 32 bits.
-    place: (u32, u32),
-    /// The next child of the same parent.
-    pub(crate) next: u32,
+    place: Mark,
     pub(crate) anchored: bool,
 }
 
 /// One document.
 pub(crate) struct Document<'a> {
     pub(crate) nodes: Vec<Node<'a>>,
-    /// [`NONE`] for an empty stream.
-    pub(crate) root: u32,
     pub(crate) has_alias: bool,
     /// The bytes of `!!binary` scalars that are valid base64.
     binaries: HashMap<u32, Vec<u8>>,
-    /// The node that an index past the end would mean; never reached by links.
+    /// The node that an index past the end would mean; never reached.
     void: Node<'a>,
-}
-
-fn narrow(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl Node<'_> {
     /// Where the node stands.
     pub(crate) fn position(&self) -> Position {
-        Position {
-            line: self.place.0 as usize + 1,
-            column: self.place.1 as usize + 1,
-        }
+        self.place.into()
     }
 }
 
@@ -77,22 +68,33 @@ impl<'a> Document<'a> {
         self.binaries.get(&index).map(Vec::as_slice)
     }
 
+    #[inline]
     pub(crate) fn node(&self, index: u32) -> &Node<'a> {
-        usize::try_from(index)
-            .ok()
-            .and_then(|index| self.nodes.get(index))
-            .unwrap_or(&self.void)
+        self.nodes.get(index as usize).unwrap_or(&self.void)
     }
-}
 
-struct Open {
-    node: u32,
-    last: u32,
+    /// The index after a node and all that is in it.
+    #[inline]
+    pub(crate) fn after(&self, index: u32) -> u32 {
+        match self.node(index).kind {
+            NodeKind::Sequence(end) | NodeKind::Mapping(end) => end,
+            NodeKind::Scalar { .. } | NodeKind::Alias { .. } => index + 1,
+        }
+    }
+
+    /// The nodes of a collection that ends before `end`, without what is in them.
+    pub(crate) fn children(&self, collection: u32, end: u32) -> impl Iterator<Item = u32> {
+        let first = Some(collection + 1).filter(|&first| first < end);
+        std::iter::successors(first, move |&child| {
+            Some(self.after(child)).filter(|&next| next < end)
+        })
+    }
 }
 
 struct Composer<'a> {
     document: Document<'a>,
-    open: Vec<Open>,
+    /// Collections that are not at their end yet.
+    open: Vec<u32>,
     anchors: HashMap<&'a str, u32>,
     limit: usize,
 }
@@ -103,20 +105,19 @@ pub(crate) fn compose<'a>(
     limits: &Limits,
 ) -> Result<Document<'a>, YamlError> {
     let mut parser = Parser::new(decoded);
+    let room = (decoded.len() / BYTES_PER_NODE + 1).min(MOST_ROOM);
     let void = Node {
         kind: NodeKind::Scalar {
             value: Cow::Borrowed(""),
             implicit: true,
         },
         tag: Tag::None,
-        place: (0, 0),
-        next: NONE,
+        place: Mark::default(),
         anchored: false,
     };
     let mut composer = Composer {
         document: Document {
-            nodes: Vec::new(),
-            root: NONE,
+            nodes: Vec::with_capacity(room),
             has_alias: false,
             binaries: HashMap::new(),
             void,
@@ -148,7 +149,7 @@ impl<'a> Composer<'a> {
                 value,
                 plain_implicit,
             } => {
-                let tag = Tag::of(properties.tag.as_deref());
+                let tag = tag_of(properties.as_deref());
                 let binary = match tag {
                     Tag::Binary => crate::base64::decode_base64(value.as_bytes()).ok(),
                     _ => None,
@@ -157,18 +158,18 @@ impl<'a> Composer<'a> {
                     value,
                     implicit: plain_implicit,
                 };
-                let node = self.add(kind, &properties, mark)?;
+                let node = self.add(kind, properties.as_deref(), mark)?;
                 if let Some(binary) = binary {
                     self.document.binaries.insert(node, binary);
                 }
             }
             EventKind::SequenceStart(properties) => {
-                let node = self.add(NodeKind::Sequence(NONE), &properties, mark)?;
-                self.open.push(Open { node, last: NONE });
+                let node = self.add(NodeKind::Sequence(0), properties.as_deref(), mark)?;
+                self.open.push(node);
             }
             EventKind::MappingStart(properties) => {
-                let node = self.add(NodeKind::Mapping(NONE), &properties, mark)?;
-                self.open.push(Open { node, last: NONE });
+                let node = self.add(NodeKind::Mapping(0), properties.as_deref(), mark)?;
+                self.open.push(node);
             }
             EventKind::Alias(name) => {
                 let Some(&target) = self.anchors.get(name) else {
@@ -178,29 +179,24 @@ impl<'a> Composer<'a> {
                     ));
                 };
                 self.document.has_alias = true;
-                self.add(
-                    NodeKind::Alias { name, target },
-                    &Properties::default(),
-                    mark,
-                )?;
+                self.add(NodeKind::Alias { name, target }, None, mark)?;
             }
-            EventKind::SequenceEnd | EventKind::MappingEnd => {
-                self.open.pop();
-            }
+            EventKind::SequenceEnd | EventKind::MappingEnd => self.close(),
             EventKind::StreamEnd | EventKind::DocumentStart | EventKind::DocumentEnd => {}
         }
         Ok(())
     }
 
+    #[inline]
     fn add(
         &mut self,
         kind: NodeKind<'a>,
-        properties: &Properties<'a>,
+        properties: Option<&Properties<'a>>,
         mark: Mark,
     ) -> Result<u32, YamlError> {
         let nodes = &mut self.document.nodes;
         let index = match u32::try_from(nodes.len()) {
-            Ok(index) if nodes.len() < self.limit && index != NONE => index,
+            Ok(index) if nodes.len() < self.limit && index != u32::MAX => index,
             _ => {
                 return Err(YamlError::Limit {
                     kind: LimitKind::Nodes,
@@ -208,36 +204,35 @@ impl<'a> Composer<'a> {
                 });
             }
         };
+        let anchor = properties.and_then(|both| both.anchor);
         nodes.push(Node {
             kind,
-            tag: Tag::of(properties.tag.as_deref()),
-            place: (narrow(mark.line), narrow(mark.column)),
-            next: NONE,
-            anchored: properties.anchor.is_some(),
+            tag: tag_of(properties),
+            place: mark,
+            anchored: anchor.is_some(),
         });
-        if let Some(name) = properties.anchor {
+        if let Some(name) = anchor {
             self.anchors.insert(name, index);
-        }
-        match self.open.last_mut() {
-            None => self.document.root = index,
-            Some(open) => {
-                let previous = if open.last == NONE {
-                    open.node
-                } else {
-                    open.last
-                };
-                let first = open.last == NONE;
-                open.last = index;
-                if let Some(previous) = nodes.get_mut(previous as usize) {
-                    match &mut previous.kind {
-                        NodeKind::Sequence(child) | NodeKind::Mapping(child) if first => {
-                            *child = index;
-                        }
-                        _ => previous.next = index,
-                    }
-                }
-            }
         }
         Ok(index)
     }
+
+    /// Ends the innermost collection.
+    fn close(&mut self) {
+        let nodes = &mut self.document.nodes;
+        let after = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+        let node = self
+            .open
+            .pop()
+            .and_then(|node| nodes.get_mut(node as usize));
+        if let Some(NodeKind::Sequence(end) | NodeKind::Mapping(end)) =
+            node.map(|node| &mut node.kind)
+        {
+            *end = after;
+        }
+    }
+}
+
+fn tag_of(properties: Option<&Properties<'_>>) -> Tag {
+    Tag::of(properties.and_then(|both| both.tag.as_deref()))
 }

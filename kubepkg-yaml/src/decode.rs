@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::compose::{Document, NONE, NodeKind};
+use crate::compose::{Document, NodeKind, ROOT};
 use crate::error::{DuplicateKey, YamlError};
 use crate::gosyntax;
 use crate::scalar::{self, Meaning, Tag};
@@ -18,30 +18,45 @@ const WANT_MAP: &str = "map merge requires map or sequence of maps as the value"
 
 enum Frame<'n> {
     Seq {
-        node: u32,
-        next: u32,
+        place: Place,
         base: usize,
         before: u64,
     },
     Map {
-        node: u32,
-        next: u32,
+        place: Place,
         base: usize,
         before: u64,
         key: Option<Val<'n>>,
-        line: usize,
     },
     /// A map whose entries go into the map below it.
-    Merge {
-        node: u32,
-        next: u32,
-        key: Option<Val<'n>>,
-        line: usize,
-    },
+    Merge { place: Place, key: Option<Val<'n>> },
     /// Maps still to be merged, the next one last.
     MergeList(Vec<u32>),
     /// An alias that is being expanded.
     Alias,
+}
+
+/// How far the decoding of a collection has come.
+#[derive(Clone, Copy)]
+struct Place {
+    node: u32,
+    /// The next node to decode.
+    next: u32,
+    /// The node that was begun last.
+    begun: u32,
+    /// The index after the collection.
+    end: u32,
+}
+
+impl Place {
+    fn start(node: u32, end: u32) -> Self {
+        Place {
+            node,
+            next: node + 1,
+            begun: node,
+            end,
+        }
+    }
 }
 
 /// What makes a key one key in a Go map.
@@ -55,6 +70,49 @@ enum Identity<'n> {
     Text(&'n [u8]),
 }
 
+/// Entries of maps that are still open.
+struct Entries<'n> {
+    open: Vec<(Val<'n>, Val<'n>)>,
+    /// Keys of open maps, for strict decoding.
+    seen: Vec<HashSet<Identity<'n>>>,
+    duplicates: Vec<DuplicateKey>,
+}
+
+impl<'n> Entries<'n> {
+    /// Adds an entry to the innermost open map. `node` is the node of the value.
+    #[inline]
+    fn add(&mut self, entry: (Val<'n>, Val<'n>), document: &Document<'_>, node: u32) {
+        if self.seen.is_empty() || self.is_new(entry.0, document, node) {
+            self.open.push(entry);
+        }
+    }
+
+    /// Whether the innermost map does not have the key yet, which is noted.
+    fn is_new(&mut self, key: Val<'n>, document: &Document<'_>, node: u32) -> bool {
+        let Some(seen) = self.seen.last_mut() else {
+            return true;
+        };
+        let identity = match key {
+            Val::Null | Val::Seq(_) | Val::Map(_) => Identity::Null,
+            Val::Bool(value) => Identity::Bool(value),
+            Val::Int(value) => Identity::Int(value),
+            Val::Uint(value) => Identity::Uint(value),
+            Val::Float(value) if value.is_nan() => return true,
+            // Adding zero turns -0 into 0, which is the same key.
+            Val::Float(value) => Identity::Float((value + 0.0).to_bits()),
+            Val::Str(text) => Identity::Text(text.as_bytes()),
+            Val::Bytes(bytes) => Identity::Text(bytes),
+        };
+        let new = seen.insert(identity);
+        if !new {
+            let key = gosyntax::write(&Tree::empty(), key);
+            let line = document.node(node).position().line;
+            self.duplicates.push(DuplicateKey { line, key });
+        }
+        new
+    }
+}
+
 struct Decoder<'n, 'a> {
     document: &'n Document<'a>,
     strict: bool,
@@ -62,22 +120,55 @@ struct Decoder<'n, 'a> {
     frames: Vec<Frame<'n>>,
     /// Items of sequences that are still open.
     items: Vec<Val<'n>>,
-    /// Entries of maps that are still open.
-    entries: Vec<(Val<'n>, Val<'n>)>,
-    /// Keys of open maps, for strict decoding.
-    seen: Vec<HashSet<Identity<'n>>>,
-    duplicates: Vec<DuplicateKey>,
-    decoded: u64,
-    from_aliases: u64,
-    alias_depth: u64,
+    entries: Entries<'n>,
+    cost: Cost,
     /// Collections that are being decoded.
     active: HashSet<u32>,
     finished: HashMap<u32, (Val<'n>, u64)>,
 }
 
+/// How many nodes Go would have decoded.
+struct Cost {
+    decoded: u64,
+    from_aliases: u64,
+    alias_depth: u64,
+}
+
+impl Cost {
+    /// Counts the node that comes next.
+    #[inline]
+    fn next(&mut self) -> Result<(), YamlError> {
+        self.count(1, self.alias_depth > 0)
+    }
+
+    #[inline]
+    fn count(&mut self, nodes: u64, as_alias: bool) -> Result<(), YamlError> {
+        self.decoded += nodes;
+        if as_alias {
+            self.from_aliases += nodes;
+            self.check_ratio()?;
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a ratio")]
+    fn check_ratio(&self) -> Result<(), YamlError> {
+        if self.from_aliases > 100
+            && self.decoded > 1000
+            && self.from_aliases as f64 / self.decoded as f64 > allowed_alias_ratio(self.decoded)
+        {
+            return Err(YamlError::meaning(
+                "document contains excessive aliasing",
+                None,
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Decodes a document.
 pub(crate) fn decode<'n>(document: &'n Document<'_>, strict: bool) -> Result<Tree<'n>, YamlError> {
-    if document.root == NONE {
+    if document.nodes.is_empty() {
         return Ok(Tree::empty());
     }
     let mut decoder = Decoder {
@@ -86,22 +177,26 @@ pub(crate) fn decode<'n>(document: &'n Document<'_>, strict: bool) -> Result<Tre
         tree: Tree::empty(),
         frames: Vec::new(),
         items: Vec::new(),
-        entries: Vec::new(),
-        seen: Vec::new(),
-        duplicates: Vec::new(),
+        entries: Entries {
+            open: Vec::new(),
+            seen: Vec::new(),
+            duplicates: Vec::new(),
+        },
         // The document itself counts.
-        decoded: 1,
-        from_aliases: 0,
-        alias_depth: 0,
+        cost: Cost {
+            decoded: 1,
+            from_aliases: 0,
+            alias_depth: 0,
+        },
         active: HashSet::new(),
         finished: HashMap::new(),
     };
-    let root = decoder.run(document.root)?;
+    let root = decoder.run(ROOT)?;
     decoder.tree.root = root;
-    if decoder.duplicates.is_empty() {
+    if decoder.entries.duplicates.is_empty() {
         Ok(decoder.tree)
     } else {
-        Err(YamlError::DuplicateKeys(decoder.duplicates))
+        Err(YamlError::DuplicateKeys(decoder.entries.duplicates))
     }
 }
 
@@ -131,31 +226,12 @@ impl<'n> Decoder<'n, '_> {
         }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "a ratio")]
-    fn count(&mut self, nodes: u64, as_alias: bool) -> Result<(), YamlError> {
-        self.decoded += nodes;
-        if as_alias {
-            self.from_aliases += nodes;
-            if self.from_aliases > 100
-                && self.decoded > 1000
-                && self.from_aliases as f64 / self.decoded as f64
-                    > allowed_alias_ratio(self.decoded)
-            {
-                return Err(YamlError::meaning(
-                    "document contains excessive aliasing",
-                    None,
-                ));
-            }
-        }
-        Ok(())
-    }
-
     /// Starts on a node. A scalar is done at once.
     fn begin(&mut self, index: u32) -> Result<Option<Val<'n>>, YamlError> {
-        let before = self.decoded;
+        let before = self.cost.decoded;
         let mut index = index;
         let mut node = self.document.node(index);
-        self.count(1, self.alias_depth > 0)?;
+        self.cost.next()?;
         if let NodeKind::Alias { name, target } = node.kind {
             if self.active.contains(&target) {
                 return Err(YamlError::meaning(
@@ -164,43 +240,36 @@ impl<'n> Decoder<'n, '_> {
                 ));
             }
             if let Some(&(value, cost)) = self.finished.get(&target) {
-                self.count(cost, true)?;
+                self.cost.count(cost, true)?;
                 return Ok(Some(value));
             }
-            self.alias_depth += 1;
+            self.cost.alias_depth += 1;
             self.frames.push(Frame::Alias);
             index = target;
             node = self.document.node(target);
-            self.count(1, true)?;
+            self.cost.count(1, true)?;
         }
-        match &node.kind {
-            NodeKind::Scalar { value, implicit } => {
-                self.scalar(value, *implicit, node.tag, index).map(Some)
-            }
-            NodeKind::Sequence(first) => {
+        match node.kind {
+            NodeKind::Scalar { .. } => scalar(self.document, index).map(Some),
+            NodeKind::Sequence(end) => {
                 self.open(index);
-                let base = self.items.len();
                 self.frames.push(Frame::Seq {
-                    node: index,
-                    next: *first,
-                    base,
+                    place: Place::start(index, end),
+                    base: self.items.len(),
                     before,
                 });
                 Ok(None)
             }
-            NodeKind::Mapping(first) => {
+            NodeKind::Mapping(end) => {
                 self.open(index);
                 if self.strict {
-                    self.seen.push(HashSet::new());
+                    self.entries.seen.push(HashSet::new());
                 }
-                let base = self.entries.len();
                 self.frames.push(Frame::Map {
-                    node: index,
-                    next: *first,
-                    base,
+                    place: Place::start(index, end),
+                    base: self.entries.open.len(),
                     before,
                     key: None,
-                    line: 0,
                 });
                 Ok(None)
             }
@@ -214,49 +283,21 @@ impl<'n> Decoder<'n, '_> {
         }
     }
 
-    fn scalar(
-        &self,
-        text: &'n str,
-        implicit: bool,
-        tag: Tag,
-        index: u32,
-    ) -> Result<Val<'n>, YamlError> {
-        if tag == Tag::None && !implicit {
-            return Ok(Val::Str(text));
-        }
-        let node = self.document.node(index);
-        if tag == Tag::Binary {
-            let Some(bytes) = self.document.binary(index) else {
-                return Err(YamlError::meaning(
-                    "!!binary value contains invalid base64 data",
-                    Some(node.position()),
-                ));
-            };
-            return Ok(std::str::from_utf8(bytes).map_or(Val::Bytes(bytes), Val::Str));
-        }
-        Ok(match scalar::resolve(tag, text, || node.position())? {
-            Meaning::Null => Val::Null,
-            Meaning::Bool(value) => Val::Bool(value),
-            Meaning::Int(value) => Val::Int(value),
-            Meaning::Uint(value) => Val::Uint(value),
-            Meaning::Float(value) => Val::Float(value),
-            Meaning::Str | Meaning::Timestamp => Val::Str(text),
-        })
-    }
-
     /// Gives a finished value to the collection that waits for it.
     fn deliver(&mut self, value: Val<'n>) -> Result<Option<Val<'n>>, YamlError> {
-        let (key, line) = match self.frames.last_mut() {
+        let (key, node) = match self.frames.last_mut() {
             Some(Frame::Seq { .. }) => {
                 self.items.push(value);
                 return Ok(None);
             }
             Some(Frame::Alias) => {
                 self.frames.pop();
-                self.alias_depth -= 1;
+                self.cost.alias_depth -= 1;
                 return Ok(Some(value));
             }
-            Some(Frame::Map { key, line, .. } | Frame::Merge { key, line, .. }) => (key, *line),
+            Some(Frame::Map { key, place, .. } | Frame::Merge { key, place, .. }) => {
+                (key, place.begun)
+            }
             Some(Frame::MergeList(_)) | None => return Ok(None),
         };
         match key.take() {
@@ -267,31 +308,9 @@ impl<'n> Decoder<'n, '_> {
                 }
                 *key = Some(value);
             }
-            Some(key) => self.set(key, value, line),
+            Some(key) => self.entries.add((key, value), self.document, node),
         }
         Ok(None)
-    }
-
-    fn set(&mut self, key: Val<'n>, value: Val<'n>, line: usize) {
-        if let Some(seen) = self.seen.last_mut() {
-            let identity = match key {
-                Val::Null | Val::Seq(_) | Val::Map(_) => Some(Identity::Null),
-                Val::Bool(value) => Some(Identity::Bool(value)),
-                Val::Int(value) => Some(Identity::Int(value)),
-                Val::Uint(value) => Some(Identity::Uint(value)),
-                Val::Float(value) if value.is_nan() => None,
-                // Adding zero turns -0 into 0, which is the same key.
-                Val::Float(value) => Some(Identity::Float((value + 0.0).to_bits())),
-                Val::Str(text) => Some(Identity::Text(text.as_bytes())),
-                Val::Bytes(bytes) => Some(Identity::Text(bytes)),
-            };
-            if identity.is_some_and(|identity| !seen.insert(identity)) {
-                let key = gosyntax::write(&self.tree, key);
-                self.duplicates.push(DuplicateKey { line, key });
-                return;
-            }
-        }
-        self.entries.push((key, value));
     }
 
     /// Goes on with the innermost collection.
@@ -302,7 +321,7 @@ impl<'n> Decoder<'n, '_> {
             Some(Frame::Alias) => {
                 // Only the alias of a merge gets here: a value passes through `deliver`.
                 self.frames.pop();
-                self.alias_depth -= 1;
+                self.cost.alias_depth -= 1;
                 Ok(None)
             }
             Some(Frame::MergeList(maps)) => {
@@ -315,68 +334,75 @@ impl<'n> Decoder<'n, '_> {
                 Ok(None)
             }
             Some(Frame::Seq {
-                node,
-                next,
+                place,
                 base,
                 before,
             }) => {
-                if *next != NONE {
-                    let child = *next;
-                    *next = document.node(child).next;
-                    return self.begin(child);
+                // Scalars are taken in here, other nodes in steps of their own.
+                while place.next != place.end {
+                    let child = place.next;
+                    place.next = document.after(child);
+                    if !is_scalar(document, child) {
+                        return self.begin(child);
+                    }
+                    self.cost.next()?;
+                    self.items.push(scalar(document, child)?);
                 }
-                let (node, base, before) = (*node, *base, *before);
+                let (node, base, before) = (place.node, *base, *before);
                 self.frames.pop();
                 let value = self.tree.add_items(self.items.drain(base..));
                 self.close(node, value, before, 0);
                 Ok(Some(value))
             }
-            Some(
-                Frame::Map {
-                    next, key, line, ..
+            Some(Frame::Map { place, key, .. } | Frame::Merge { place, key, .. })
+                if place.next != place.end =>
+            {
+                while place.next != place.end {
+                    let child = place.next;
+                    place.next = document.after(child);
+                    if !is_scalar(document, child) {
+                        place.begun = child;
+                        return self.begin(child);
+                    }
+                    if key.is_none() && is_merge(document, child) {
+                        let value = place.next;
+                        place.next = document.after(value);
+                        self.merge(value)?;
+                        return Ok(None);
+                    }
+                    self.cost.next()?;
+                    let value = scalar(document, child)?;
+                    match key.take() {
+                        None => *key = Some(value),
+                        Some(key) => self.entries.add((key, value), document, child),
+                    }
                 }
-                | Frame::Merge {
-                    next, key, line, ..
-                },
-            ) if *next != NONE => {
-                let child = *next;
-                let following = document.node(child).next;
-                if key.is_some() {
-                    *line = document.node(child).position().line;
-                    *next = following;
-                    return self.begin(child);
-                }
-                if is_merge(document, child) {
-                    *next = document.node(following).next;
-                    self.merge(following)?;
-                    return Ok(None);
-                }
-                *next = following;
-                self.begin(child)
+                Ok(None)
             }
-            Some(Frame::Merge { node, .. }) => {
-                let node = *node;
+            Some(Frame::Merge { place, .. }) => {
+                let node = place.node;
                 self.frames.pop();
                 self.active.remove(&node);
                 Ok(None)
             }
             Some(Frame::Map {
-                node, base, before, ..
+                place,
+                base,
+                before,
+                ..
             }) => {
-                let (node, base, before) = (*node, *base, *before);
+                let (node, base, before) = (place.node, *base, *before);
                 self.frames.pop();
-                let repeated = self.duplicates.len();
+                let repeated = self.entries.duplicates.len();
                 if self.strict {
-                    self.seen.pop();
+                    self.entries.seen.pop();
                 }
-                let entries = self.entries.split_off(base);
-                let value = self.tree.add_entries(entries);
+                let value = self.tree.add_entries(&mut self.entries.open, base);
                 self.close(node, value, before, repeated);
                 Ok(Some(value))
             }
         }
     }
-
     /// Keeps the value of an anchored collection for its aliases. With duplicates about, each
     /// alias is decoded again, because Go reports them each time.
     fn close(&mut self, index: u32, value: Val<'n>, before: u64, duplicates: usize) {
@@ -385,7 +411,8 @@ impl<'n> Decoder<'n, '_> {
         }
         self.active.remove(&index);
         if self.document.node(index).anchored && duplicates == 0 {
-            self.finished.insert(index, (value, self.decoded - before));
+            self.finished
+                .insert(index, (value, self.cost.decoded - before));
         }
     }
 
@@ -393,13 +420,8 @@ impl<'n> Decoder<'n, '_> {
         let node = self.document.node(value);
         match node.kind {
             NodeKind::Mapping(_) | NodeKind::Alias { .. } => self.merge_one(value),
-            NodeKind::Sequence(first) => {
-                let mut maps = Vec::new();
-                let mut child = first;
-                while child != NONE {
-                    maps.push(child);
-                    child = self.document.node(child).next;
-                }
+            NodeKind::Sequence(end) => {
+                let maps = self.document.children(value, end).collect();
                 self.frames.push(Frame::MergeList(maps));
                 Ok(())
             }
@@ -410,38 +432,73 @@ impl<'n> Decoder<'n, '_> {
     /// Starts to decode a map, or an alias of one, into the innermost open map.
     fn merge_one(&mut self, index: u32) -> Result<(), YamlError> {
         let node = self.document.node(index);
-        let (map, first) = match node.kind {
-            NodeKind::Mapping(first) => (index, first),
+        let (map, end) = match node.kind {
+            NodeKind::Mapping(end) => (index, end),
             NodeKind::Alias { name, target } => {
-                let NodeKind::Mapping(first) = self.document.node(target).kind else {
+                let NodeKind::Mapping(end) = self.document.node(target).kind else {
                     return Err(YamlError::meaning(WANT_MAP, Some(node.position())));
                 };
-                self.count(1, self.alias_depth > 0)?;
+                self.cost.next()?;
                 if self.active.contains(&target) {
                     return Err(YamlError::meaning(
                         format!("anchor '{name}' value contains itself"),
                         Some(node.position()),
                     ));
                 }
-                self.alias_depth += 1;
+                self.cost.alias_depth += 1;
                 self.frames.push(Frame::Alias);
-                (target, first)
+                (target, end)
             }
             _ => return Err(YamlError::meaning(WANT_MAP, Some(node.position()))),
         };
-        self.count(1, self.alias_depth > 0)?;
+        self.cost.next()?;
         self.open(map);
         self.frames.push(Frame::Merge {
-            node: map,
-            next: first,
+            place: Place::start(map, end),
             key: None,
-            line: 0,
         });
         Ok(())
     }
 }
 
-fn is_merge(document: &Document<'_>, index: u32) -> bool {
+#[inline]
+fn is_scalar(document: &Document<'_>, index: u32) -> bool {
+    matches!(document.node(index).kind, NodeKind::Scalar { .. })
+}
+
+/// The value of a scalar.
+#[inline]
+fn scalar<'n>(document: &'n Document<'_>, index: u32) -> Result<Val<'n>, YamlError> {
+    let node = document.node(index);
+    let NodeKind::Scalar { value, implicit } = &node.kind else {
+        return Ok(Val::Null);
+    };
+    if node.tag == Tag::None && !implicit {
+        return Ok(Val::Str(value));
+    }
+    if node.tag == Tag::Binary {
+        let Some(bytes) = document.binary(index) else {
+            return Err(YamlError::meaning(
+                "!!binary value contains invalid base64 data",
+                Some(node.position()),
+            ));
+        };
+        return Ok(std::str::from_utf8(bytes).map_or(Val::Bytes(bytes), Val::Str));
+    }
+    Ok(
+        match scalar::resolve(node.tag, value, || node.position())? {
+            Meaning::Null => Val::Null,
+            Meaning::Bool(value) => Val::Bool(value),
+            Meaning::Int(value) => Val::Int(value),
+            Meaning::Uint(value) => Val::Uint(value),
+            Meaning::Float(value) => Val::Float(value),
+            Meaning::Str | Meaning::Timestamp => Val::Str(value),
+        },
+    )
+}
+
+/// Whether a node is the key `<<` that merges a map.
+pub(crate) fn is_merge(document: &Document<'_>, index: u32) -> bool {
     let node = document.node(index);
     match &node.kind {
         NodeKind::Scalar { value, implicit } => {

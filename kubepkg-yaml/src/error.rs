@@ -27,8 +27,8 @@ impl fmt::Display for Position {
 impl From<Mark> for Position {
     fn from(mark: Mark) -> Self {
         Position {
-            line: mark.line + 1,
-            column: mark.column + 1,
+            line: mark.line as usize + 1,
+            column: mark.column as usize + 1,
         }
     }
 }
@@ -226,9 +226,9 @@ impl From<Fault> for YamlError {
         let (stage, text, context, at) = *fault.0;
         let line = match stage {
             Problem::Reader => 0,
-            Problem::Scanner if at.line != 0 => at.line + 1,
-            _ if at.line != 0 => at.line,
-            _ => context.line,
+            Problem::Scanner if at.line != 0 => at.line as usize + 1,
+            _ if at.line != 0 => at.line as usize,
+            _ => context.line as usize,
         };
         YamlError::Syntax {
             line,

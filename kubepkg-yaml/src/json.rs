@@ -308,25 +308,27 @@ impl<'n> Builder<'_, 'n, '_> {
             }
             Val::Map(range) => {
                 let tree = self.tree;
-                let mut map = Map::new();
+                // A map is made faster from all its entries than from one after the other.
+                let mut members = Vec::with_capacity(range.end - range.start);
                 match converted(tree, range)? {
                     None => {
                         for &(key, item) in tree.entries(range) {
-                            let key = key.text().unwrap_or_default();
-                            self.spend(key.len())?;
-                            let item = self.one(item, depth + 1)?;
-                            map.insert(lossy(key), item);
+                            self.spend(key.text().map_or(0, <[u8]>::len))?;
+                            let key = match key {
+                                Val::Str(text) => text.to_owned(),
+                                _ => lossy(key.text().unwrap_or_default()),
+                            };
+                            members.push((key, self.one(item, depth + 1)?));
                         }
                     }
                     Some(entries) => {
                         for (key, item) in entries {
                             self.spend(key.len())?;
-                            let item = self.one(item, depth + 1)?;
-                            map.insert(lossy(&key), item);
+                            members.push((lossy(&key), self.one(item, depth + 1)?));
                         }
                     }
                 }
-                Value::Object(map)
+                Value::Object(Map::from_iter(members))
             }
         })
     }

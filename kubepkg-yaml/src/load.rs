@@ -12,7 +12,7 @@ use crate::emit;
 use crate::error::{LimitKind, YamlError};
 use crate::json::{self, Numbers};
 use crate::limits::Limits;
-use crate::read::{Decoded, first_forbidden};
+use crate::read::{Decoded, is_allowed_text};
 use crate::tree::{Tree, Val};
 
 pub(crate) fn check_input(input: &[u8], limits: &Limits) -> Result<(), YamlError> {
@@ -304,7 +304,7 @@ impl<'v> Direct<'v> {
                         None => return Ok(None),
                     }
                 }
-                self.tree.add_entries(entries)
+                self.tree.add_entries(&mut entries, 0)
             }
         }))
     }
@@ -324,5 +324,5 @@ fn json_number<'v>(value: Option<f64>) -> Option<Val<'v>> {
 
 /// Whether `text` has only characters that a YAML stream may hold.
 pub fn is_printable(text: &str) -> bool {
-    first_forbidden(text).is_none()
+    is_allowed_text(text)
 }

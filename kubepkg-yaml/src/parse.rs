@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use crate::error::{Fault, Problem};
 use crate::read::{Decoded, Mark};
-use crate::scan::{ScalarStyle, Scanner, TokenKind};
+use crate::scan::{ScalarStyle, Scanner, TagText, TokenKind};
 
 /// What happens next in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,18 +21,18 @@ pub(crate) enum EventKind<'a> {
     DocumentEnd,
     Alias(&'a str),
     Scalar {
-        properties: Properties<'a>,
+        properties: Option<Box<Properties<'a>>>,
         value: Cow<'a, str>,
         /// The value decides about the type: plain without a tag, or with the tag `!`.
         plain_implicit: bool,
     },
-    SequenceStart(Properties<'a>),
+    SequenceStart(Option<Box<Properties<'a>>>),
     SequenceEnd,
-    MappingStart(Properties<'a>),
+    MappingStart(Option<Box<Properties<'a>>>),
     MappingEnd,
 }
 
-/// Anchor and resolved tag of a node.
+/// Anchor and resolved tag of a node; boxed in events, because few nodes have either.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Properties<'a> {
     pub(crate) anchor: Option<&'a str>,
@@ -106,7 +106,7 @@ fn look(kind: &TokenKind<'_>) -> Look {
     match kind {
         TokenKind::StreamEnd => Look::StreamEnd,
         TokenKind::VersionDirective { .. } => Look::VersionDirective,
-        TokenKind::TagDirective { .. } => Look::TagDirective,
+        TokenKind::TagDirective(_) => Look::TagDirective,
         TokenKind::DocumentStart => Look::DocumentStart,
         TokenKind::DocumentEnd => Look::DocumentEnd,
         TokenKind::BlockSequenceStart => Look::BlockSequenceStart,
@@ -122,7 +122,7 @@ fn look(kind: &TokenKind<'_>) -> Look {
         TokenKind::Value => Look::Value,
         TokenKind::Alias(_) => Look::Alias,
         TokenKind::Anchor(_) => Look::Anchor,
-        TokenKind::Tag { .. } => Look::Tag,
+        TokenKind::Tag(_) => Look::Tag,
         TokenKind::Scalar { .. } => Look::Scalar,
     }
 }
@@ -134,7 +134,7 @@ fn fault<T>(text: &'static str, context: Mark, at: Mark) -> Result<T, Fault> {
 fn empty_scalar<'a>(start: Mark) -> Event<'a> {
     Event {
         kind: EventKind::Scalar {
-            properties: Properties::default(),
+            properties: None,
             value: Cow::Borrowed(""),
             plain_implicit: true,
         },
@@ -154,6 +154,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next token's kind, start and end.
+    #[inline]
     fn look(&mut self) -> Result<(Look, Mark, Mark), Fault> {
         let token = self.scanner.peek()?;
         Ok((look(&token.kind), token.start, token.end))
@@ -194,7 +195,7 @@ impl<'a> Parser<'a> {
             State::FlowMappingValue { empty } => self.flow_mapping_value(empty),
             State::End => Ok(Event {
                 kind: EventKind::StreamEnd,
-                start: self.scanner.reader.mark,
+                start: self.scanner.reader.mark(),
             }),
         }
     }
@@ -270,8 +271,8 @@ impl<'a> Parser<'a> {
                     }
                     version_seen = true;
                 }
-                TokenKind::TagDirective { handle, prefix } => {
-                    let tag = (handle.clone(), prefix.clone());
+                TokenKind::TagDirective(text) => {
+                    let tag = (text.handle.clone(), text.rest.clone());
                     if self.tags.iter().any(|(known, _)| *known == tag.0) {
                         return fault("found duplicate %TAG directive", Mark::default(), start);
                     }
@@ -313,61 +314,52 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Anchor and tag in either order. Gives them, and where the first begins.
-    fn properties(&mut self) -> Result<(Properties<'a>, Option<Mark>), Fault> {
+    /// Anchor and tag in either order, the first of which is the next token.
+    fn properties(&mut self) -> Result<Properties<'a>, Fault> {
         let mut properties = Properties::default();
-        let mut start = None;
+        let (_, start, _) = self.look()?;
         let mut tag = None;
         for _ in 0..2 {
             let token = self.scanner.peek()?;
-            let mark = token.start;
             match &token.kind {
                 TokenKind::Anchor(name) if properties.anchor.is_none() => {
                     properties.anchor = Some(name);
                 }
-                TokenKind::Tag { handle, suffix } if tag.is_none() => {
-                    tag = Some((handle.clone(), suffix.clone(), mark));
+                TokenKind::Tag(text) if tag.is_none() => {
+                    tag = Some((text.clone(), token.start));
                 }
                 _ => break,
             }
-            start = start.or(Some(mark));
             self.skip();
         }
-        if let Some((handle, suffix, mark)) = tag {
+        if let Some((text, mark)) = tag {
+            let TagText { handle, rest } = *text;
             let full = if handle.is_empty() {
-                suffix
+                rest
             } else {
                 match self.tags.iter().find(|(known, _)| *known == handle) {
-                    Some((_, prefix)) if !(prefix.is_empty() && suffix.is_empty()) => {
-                        Cow::Owned(format!("{prefix}{suffix}"))
+                    Some((_, prefix)) if !(prefix.is_empty() && rest.is_empty()) => {
+                        Cow::Owned(format!("{prefix}{rest}"))
                     }
-                    _ => {
-                        let context = start.unwrap_or(mark);
-                        return fault("found undefined tag handle", context, mark);
-                    }
+                    _ => return fault("found undefined tag handle", start, mark),
                 }
             };
             properties.tag = (!full.is_empty()).then_some(full);
         }
-        Ok((properties, start))
+        Ok(properties)
     }
 
     fn node(&mut self, block: bool, indentless: bool) -> Step<'a> {
-        let token = self.scanner.peek()?;
-        if let TokenKind::Alias(name) = token.kind {
-            let start = token.start;
-            self.pop_state();
-            self.skip();
-            return Ok(Event {
-                kind: EventKind::Alias(name),
-                start,
-            });
+        let (mut token, mut token_start, _) = self.look()?;
+        let start = token_start;
+        let mut properties = None;
+        if matches!(token, Look::Anchor | Look::Tag) {
+            properties = Some(Box::new(self.properties()?));
+            (token, token_start, _) = self.look()?;
         }
-        let (properties, property_start) = self.properties()?;
-        let (token, token_start, _) = self.look()?;
-        let start = property_start.unwrap_or(token_start);
         let (kind, state) = match token {
             Look::Scalar => return Ok(self.scalar(properties, start)),
+            Look::Alias if properties.is_none() => return Ok(self.alias(start)),
             Look::BlockEntry if indentless => (
                 EventKind::SequenceStart(properties),
                 State::IndentlessSequenceEntry,
@@ -388,29 +380,42 @@ impl<'a> Parser<'a> {
                 EventKind::MappingStart(properties),
                 State::BlockMappingKey { first: true },
             ),
-            _ if properties.anchor.is_some() || properties.tag.is_some() => {
-                self.pop_state();
-                let plain_implicit = properties.tag.is_none();
-                let kind = EventKind::Scalar {
-                    properties,
-                    value: Cow::Borrowed(""),
-                    plain_implicit,
-                };
-                return Ok(Event { kind, start });
-            }
-            _ => return fault("did not find expected node content", start, token_start),
+            _ => match properties {
+                Some(properties) if properties.anchor.is_some() || properties.tag.is_some() => {
+                    self.pop_state();
+                    let plain_implicit = properties.tag.is_none();
+                    let kind = EventKind::Scalar {
+                        properties: Some(properties),
+                        value: Cow::Borrowed(""),
+                        plain_implicit,
+                    };
+                    return Ok(Event { kind, start });
+                }
+                _ => return fault("did not find expected node content", start, token_start),
+            },
         };
         self.state = state;
         Ok(Event { kind, start })
     }
 
-    fn scalar(&mut self, properties: Properties<'a>, start: Mark) -> Event<'a> {
+    fn alias(&mut self, start: Mark) -> Event<'a> {
+        self.pop_state();
+        let name = match self.scanner.take().map(|token| token.kind) {
+            Some(TokenKind::Alias(name)) => name,
+            _ => "",
+        };
+        let kind = EventKind::Alias(name);
+        Event { kind, start }
+    }
+
+    fn scalar(&mut self, properties: Option<Box<Properties<'a>>>, start: Mark) -> Event<'a> {
         self.pop_state();
         let (value, style) = match self.scanner.take().map(|token| token.kind) {
             Some(TokenKind::Scalar { value, style }) => (value, style),
             _ => (Cow::Borrowed(""), ScalarStyle::Plain),
         };
-        let plain_implicit = match &properties.tag {
+        let tag = properties.as_ref().and_then(|both| both.tag.as_deref());
+        let plain_implicit = match tag {
             None => style == ScalarStyle::Plain,
             Some(tag) => tag == "!",
         };

@@ -11,12 +11,12 @@ use std::borrow::Cow;
 
 use crate::error::{Fault, Problem};
 
-/// A place in the text, all parts counted from zero; `index` and `column` in characters.
+/// A place in the text, both parts counted from zero, the column in characters. No text is so
+/// long that they need more bits: `check_input` sees to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    pub(crate) index: usize,
-    pub(crate) line: usize,
-    pub(crate) column: usize,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 const BLOCK: usize = 512;
@@ -55,6 +55,11 @@ impl<'a> Decoded<'a> {
         }
     }
 
+    /// Bytes of text.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
     fn utf8(input: &'a [u8], lead: usize) -> Self {
         let (text, fault) = match std::str::from_utf8(input) {
             Ok(text) => (text, None),
@@ -66,9 +71,7 @@ impl<'a> Decoded<'a> {
                 )
             }
         };
-        // A byte order mark in the text wakes a quirk of the scanner that needs block positions.
-        let clean =
-            fault.is_none() && first_forbidden(text).is_none() && !text.contains('\u{FEFF}');
+        let clean = fault.is_none() && is_clean(text);
         Decoded {
             text: Cow::Borrowed(text),
             fault,
@@ -182,29 +185,63 @@ fn utf8_fault(bytes: &[u8], total: usize) -> BadBytes {
     }
 }
 
-/// Byte position of the first character that YAML does not allow in a stream.
-pub(crate) fn first_forbidden(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            0x20..=0x7E | b'\n' | b'\t' | b'\r' => {}
-            0x00..=0x7F => return Some(at),
-            0xC2 => {
-                if let Some(0x80..=0x84 | 0x86..=0x9F) = bytes.get(at + 1) {
-                    return Some(at);
-                }
-            }
-            0xEF => {
-                if let Some([0xBF, 0xBE | 0xBF]) = bytes.get(at + 1..at + 3) {
-                    return Some(at);
-                }
-            }
-            _ => {}
-        }
-        at += 1;
+/// Whether the character that begins with `byte` and goes on with `rest` is allowed in a stream.
+fn is_allowed(byte: u8, rest: &[u8]) -> bool {
+    match byte {
+        0x20..=0x7E | b'\n' | b'\t' | b'\r' => true,
+        0x00..=0x7F => false,
+        0xC2 => !matches!(rest, [0x80..=0x84 | 0x86..=0x9F, ..]),
+        0xEF => !matches!(rest, [0xBF, 0xBE | 0xBF, ..]),
+        _ => true,
     }
-    None
+}
+
+/// Whether `wanted` holds for all bytes of `text` that are not ordinary in any text, each with
+/// what follows it. Long stretches of ordinary bytes are passed in steps that the compiler turns
+/// into a few instructions.
+fn all_suspects(text: &str, wanted: impl Fn(u8, &[u8]) -> bool) -> bool {
+    const STEP: usize = 32;
+    fn is_suspect(byte: u8) -> bool {
+        (byte < b' ' && byte != b'\n') || byte == 0x7F || byte == 0xC2 || byte == 0xEF
+    }
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let (step, after) = rest.split_at(STEP.min(rest.len()));
+        if step
+            .iter()
+            .fold(false, |found, &byte| found | is_suspect(byte))
+        {
+            let good = step.iter().enumerate().all(|(at, &byte)| {
+                !is_suspect(byte) || wanted(byte, rest.get(at + 1..).unwrap_or_default())
+            });
+            if !good {
+                return false;
+            }
+        }
+        rest = after;
+    }
+    true
+}
+
+/// Whether `text` has only characters that YAML allows in a stream.
+pub(crate) fn is_allowed_text(text: &str) -> bool {
+    all_suspects(text, is_allowed)
+}
+
+/// Whether nothing in `text` needs block positions: neither a character that is not allowed nor a
+/// byte order mark, which wakes a quirk of the scanner.
+fn is_clean(text: &str) -> bool {
+    all_suspects(text, |byte, rest| {
+        is_allowed(byte, rest) && !(byte == 0xEF && rest.starts_with(&[0xBB, 0xBF]))
+    })
+}
+
+/// Whether a line break that is not ASCII begins at `at`.
+fn begins_rare_break(bytes: &[u8], at: usize) -> bool {
+    matches!(
+        bytes.get(at..),
+        Some([0xC2, 0x85, ..] | [0xE2, 0x80, 0xA8 | 0xA9, ..])
+    )
 }
 
 /// The cursor.
@@ -212,7 +249,10 @@ pub(crate) struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     pos: usize,
-    pub(crate) mark: Mark,
+    line: u32,
+    /// Where the line would begin if all its characters so far had one byte: the column is the
+    /// distance from here.
+    line_start: usize,
     /// Everything before this byte is decoded and allowed.
     decoded: usize,
     /// NULs that libyaml would have added at the end so far.
@@ -233,7 +273,8 @@ impl<'a> Reader<'a> {
             text,
             bytes: text.as_bytes(),
             pos: 0,
-            mark: Mark::default(),
+            line: 0,
+            line_start: 0,
             decoded: if decoded.clean { text.len() } else { 0 },
             padding: 0,
             buffer_start: 0,
@@ -254,7 +295,8 @@ impl<'a> Reader<'a> {
     }
 
     fn fault_here(&self, problem: &'static str) -> Result<(), Fault> {
-        Err(Fault::new(Problem::Reader, problem, self.mark, self.mark))
+        let here = self.mark();
+        Err(Fault::new(Problem::Reader, problem, here, here))
     }
 
     #[cold]
@@ -285,7 +327,7 @@ impl<'a> Reader<'a> {
                 end -= 1;
             }
             let block = self.text.get(self.decoded..end).unwrap_or_default();
-            if first_forbidden(block).is_some() {
+            if !is_allowed_text(block) {
                 return self.fault_here(CONTROL);
             }
             self.decoded = end;
@@ -305,6 +347,21 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.pos + offset).copied().unwrap_or(0)
     }
 
+    /// Column of the cursor.
+    #[inline]
+    pub(crate) fn column(&self) -> u32 {
+        u32::try_from(self.pos - self.line_start).unwrap_or(u32::MAX)
+    }
+
+    /// Place of the cursor.
+    #[inline]
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            line: self.line,
+            column: self.column(),
+        }
+    }
+
     /// Byte position of the cursor.
     #[inline]
     pub(crate) fn pos(&self) -> usize {
@@ -317,13 +374,19 @@ impl<'a> Reader<'a> {
         self.text.get(from..to).unwrap_or_default()
     }
 
-    /// Bytes that may be looked at without asking [`Reader::ensure`], from the cursor on.
+    /// Bytes from the cursor on at each of which [`Reader::ensure`] gives four characters without
+    /// decoding more, so that it need not be asked.
     #[inline]
     pub(crate) fn ready(&self) -> &'a [u8] {
         if self.clean {
             return self.bytes.get(self.pos..).unwrap_or_default();
         }
-        let mut end = self.decoded.saturating_sub(8);
+        self.ready_in_block()
+    }
+
+    #[cold]
+    fn ready_in_block(&self) -> &'a [u8] {
+        let mut end = self.decoded.saturating_sub(16);
         while !self.text.is_char_boundary(end) {
             end -= 1;
         }
@@ -377,57 +440,108 @@ impl<'a> Reader<'a> {
             && self.bytes.get(self.buffer_start..self.buffer_start + 3) == Some(&[0xEF, 0xBB, 0xBF])
     }
 
-    /// Passes one character that is no line break.
+    /// Passes one character that is no line break. Past the end, where the quirk of byte order
+    /// marks may lead, only the column grows.
     #[inline]
     pub(crate) fn skip(&mut self) {
-        self.mark.index += 1;
-        self.mark.column += 1;
         let width = match self.byte(0) {
             0x00..=0x7F => 1,
             0x80..=0xDF => 2,
             0xE0..=0xEF => 3,
             _ => 4,
         };
-        self.pos = (self.pos + width).min(self.bytes.len());
+        let after = (self.pos + width).min(self.bytes.len());
+        self.line_start = (self.line_start + after - self.pos).saturating_sub(1);
+        self.pos = after;
     }
 
-    /// Passes `bytes` bytes of the current line, which must end at a character boundary.
+    /// Passes `bytes` ASCII characters of the current line.
     #[inline]
-    pub(crate) fn skip_run(&mut self, bytes: usize) {
-        let run = self.slice(self.pos, self.pos + bytes);
-        let chars = if run.is_ascii() {
-            bytes
-        } else {
-            run.chars().count()
-        };
-        self.mark.index += chars;
-        self.mark.column += chars;
+    pub(crate) fn skip_ascii(&mut self, bytes: usize) {
         self.pos += bytes;
+    }
+
+    /// Passes blanks.
+    #[inline]
+    pub(crate) fn skip_blanks(&mut self) -> Result<(), Fault> {
+        loop {
+            self.ensure(1)?;
+            if !self.is_blank(0) {
+                return Ok(());
+            }
+            self.skip_ascii(1);
+        }
+    }
+
+    /// Passes spaces, `most` at most.
+    #[inline]
+    pub(crate) fn skip_spaces(&mut self, most: usize) -> Result<(), Fault> {
+        let mut left = most;
+        loop {
+            let ready = self.ready().iter().take(left);
+            let run = ready.take_while(|&&byte| byte == b' ').count();
+            self.skip_ascii(run);
+            left -= run;
+            self.ensure(1)?;
+            if left == 0 || self.byte(0) != b' ' {
+                return Ok(());
+            }
+            self.skip_ascii(1);
+            left -= 1;
+        }
+    }
+
+    /// Passes what is left of the line, up to its break or the end of the text.
+    pub(crate) fn skip_line(&mut self) -> Result<(), Fault> {
+        loop {
+            let ready = self.ready();
+            let end = memchr::memchr2(b'\n', b'\r', ready).unwrap_or(ready.len());
+            let line = ready.get(..end).unwrap_or_default();
+            if line.is_ascii() {
+                self.skip_ascii(line.len());
+            } else {
+                let rare = (0..line.len()).find(|&at| begins_rare_break(line, at));
+                self.skip_run(line.get(..rare.unwrap_or(end)).unwrap_or_default());
+            }
+            self.ensure(1)?;
+            if self.is_break_or_end() {
+                return Ok(());
+            }
+            self.skip();
+            self.ensure(1)?;
+        }
+    }
+
+    /// Passes `run`, which is what comes next and has no line break.
+    fn skip_run(&mut self, run: &[u8]) {
+        // All bytes of a character but its first are 0x80 to 0xBF.
+        let more = run.iter().filter(|&&byte| byte & 0xC0 == 0x80).count();
+        self.pos += run.len();
+        self.line_start += more;
     }
 
     /// Passes a line break; returns what it contributes to a scalar (nothing at the end).
     #[inline]
     pub(crate) fn take_break(&mut self) -> &'static str {
-        let (width, chars, text) = match self.byte(0) {
-            b'\r' if self.byte(1) == b'\n' => (2, 2, "\n"),
-            b'\r' | b'\n' => (1, 1, "\n"),
-            0xC2 if self.byte(1) == 0x85 => (2, 1, "\n"),
-            0xE2 if self.byte(1) == 0x80 && self.byte(2) == 0xA8 => (3, 1, "\u{2028}"),
-            0xE2 if self.byte(1) == 0x80 && self.byte(2) == 0xA9 => (3, 1, "\u{2029}"),
+        let (width, text) = match self.byte(0) {
+            b'\r' if self.byte(1) == b'\n' => (2, "\n"),
+            b'\n' | b'\r' => (1, "\n"),
+            0xC2 if self.byte(1) == 0x85 => (2, "\n"),
+            0xE2 if self.byte(1) == 0x80 && self.byte(2) == 0xA8 => (3, "\u{2028}"),
+            0xE2 if self.byte(1) == 0x80 && self.byte(2) == 0xA9 => (3, "\u{2029}"),
             _ => return "",
         };
         self.pos += width;
-        self.mark.index += chars;
-        self.mark.column = 0;
-        self.mark.line += 1;
+        self.line_start = self.pos;
+        self.line += 1;
         text
     }
 
     /// Counts a line that the text does not have: the end of a stream without a final break.
     pub(crate) fn force_line(&mut self) {
-        if self.mark.column != 0 {
-            self.mark.column = 0;
-            self.mark.line += 1;
+        if self.pos != self.line_start {
+            self.line_start = self.pos;
+            self.line += 1;
         }
     }
 }

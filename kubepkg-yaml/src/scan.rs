@@ -34,10 +34,7 @@ pub(crate) enum TokenKind<'a> {
         major: u32,
         minor: u32,
     },
-    TagDirective {
-        handle: Cow<'a, str>,
-        prefix: Cow<'a, str>,
-    },
+    TagDirective(Box<TagText<'a>>),
     DocumentStart,
     DocumentEnd,
     BlockSequenceStart,
@@ -53,14 +50,20 @@ pub(crate) enum TokenKind<'a> {
     Value,
     Alias(&'a str),
     Anchor(&'a str),
-    Tag {
-        handle: Cow<'a, str>,
-        suffix: Cow<'a, str>,
-    },
+    Tag(Box<TagText<'a>>),
     Scalar {
         value: Cow<'a, str>,
         style: ScalarStyle,
     },
+}
+
+/// The two parts of a tag, or of what a directive says about tags. Rare, and so not kept in the
+/// token itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TagText<'a> {
+    pub(crate) handle: Cow<'a, str>,
+    /// What stands after the handle, or what the handle means.
+    pub(crate) rest: Cow<'a, str>,
 }
 
 /// A token and where it stands.
@@ -83,13 +86,15 @@ struct SimpleKey {
 struct Queued<'a> {
     token: Token<'a>,
     /// The flow level whose simple key this token may begin.
-    key_level: Option<usize>,
+    key_level: Option<u32>,
 }
 
 /// Deepest nesting of flow collections, and of block collections.
 const MAX_DEPTH: usize = 10_000;
 /// The farthest that the `:` of a key without `?` may stand from its start, in characters.
-const MAX_SIMPLE_KEY: usize = 1_024;
+const MAX_SIMPLE_KEY: u32 = 1_024;
+/// Room for tokens: more than three are in the queue only while a long key may begin.
+const QUEUE: usize = 8;
 const DEPTH: &str = "exceeded max depth of 10000";
 const NO_COLON: &str = "could not find expected ':'";
 
@@ -100,13 +105,13 @@ pub(crate) struct Scanner<'a> {
     /// Number of tokens already handed out.
     parsed: usize,
     /// Set between saving a simple key and queueing the token that it starts with.
-    next_key_level: Option<usize>,
+    next_key_level: Option<u32>,
     simple_keys: Vec<SimpleKey>,
     pub(crate) simple_key_allowed: bool,
     pub(crate) flow_level: usize,
     /// Column of the current block collection; -1 outside.
-    pub(crate) indent: isize,
-    indents: Vec<isize>,
+    pub(crate) indent: i64,
+    indents: Vec<i64>,
     token_available: bool,
     stream_ended: bool,
 }
@@ -115,7 +120,7 @@ impl<'a> Scanner<'a> {
     pub(crate) fn new(decoded: &'a Decoded<'_>) -> Self {
         Scanner {
             reader: Reader::new(decoded),
-            tokens: VecDeque::new(),
+            tokens: VecDeque::with_capacity(QUEUE),
             // The stream start counts as a token, though it is not queued here.
             parsed: 1,
             next_key_level: None,
@@ -134,27 +139,28 @@ impl<'a> Scanner<'a> {
             Problem::Scanner,
             text,
             context,
-            self.reader.mark,
+            self.reader.mark(),
         ))
     }
 
     /// The next token, left in the queue.
+    #[inline]
     pub(crate) fn peek(&mut self) -> Result<&Token<'a>, Fault> {
         if !self.token_available {
             self.fetch_more()?;
             self.token_available = true;
-        }
-        if self.tokens.is_empty() {
-            let mark = self.reader.mark;
-            self.push(TokenKind::StreamEnd, mark);
+            if self.tokens.is_empty() {
+                let mark = self.reader.mark();
+                self.push(TokenKind::StreamEnd, mark);
+            }
         }
         match self.tokens.front() {
             Some(queued) => Ok(&queued.token),
             None => Err(Fault::new(
                 Problem::Parser,
                 "attempted to go past the end of stream; corrupted value?",
-                self.reader.mark,
-                self.reader.mark,
+                self.reader.mark(),
+                self.reader.mark(),
             )),
         }
     }
@@ -172,9 +178,9 @@ impl<'a> Scanner<'a> {
                 let Some(level) = head.key_level else {
                     return Ok(());
                 };
-                match self.simple_keys.get(level) {
+                match self.simple_keys.get(level as usize) {
                     Some(key) if key.token_number == self.parsed => {
-                        if !self.check_simple_key(level)? {
+                        if !self.check_simple_key(level as usize)? {
                             return Ok(());
                         }
                     }
@@ -204,7 +210,7 @@ impl<'a> Scanner<'a> {
     fn is_document_marker(&self) -> bool {
         let reader = &self.reader;
         let first = reader.byte(0);
-        reader.mark.column == 0
+        reader.column() == 0
             && (first == b'-' || first == b'.')
             && reader.byte(1) == first
             && reader.byte(2) == first
@@ -219,8 +225,8 @@ impl<'a> Scanner<'a> {
     fn fetch_next(&mut self) -> Result<(), Fault> {
         self.reader.ensure(1)?;
         self.skip_to_token()?;
-        let column = self.reader.mark.column;
-        self.unroll_indent(isize::try_from(column).unwrap_or(isize::MAX));
+        let column = self.reader.column();
+        self.unroll_indent(i64::from(column));
         self.reader.ensure(4)?;
         if self.reader.is_end() {
             return self.fetch_stream_end();
@@ -290,7 +296,7 @@ impl<'a> Scanner<'a> {
                 Ok(())
             }
             _ => {
-                let mark = self.reader.mark;
+                let mark = self.reader.mark();
                 self.fault(mark, "found character that cannot start any token")
             }
         }
@@ -310,21 +316,18 @@ impl<'a> Scanner<'a> {
     fn skip_to_token(&mut self) -> Result<(), Fault> {
         loop {
             self.reader.ensure(1)?;
-            if self.reader.mark.column == 0 && self.reader.sees_byte_order_mark() {
+            if self.reader.column() == 0 && self.reader.sees_byte_order_mark() {
                 self.reader.skip();
                 self.reader.ensure(1)?;
             }
-            loop {
-                let byte = self.reader.byte(0);
-                let tab = byte == b'\t' && (self.flow_level > 0 || !self.simple_key_allowed);
-                if byte != b' ' && !tab {
-                    break;
-                }
-                self.reader.skip();
-                self.reader.ensure(1)?;
+            self.reader.skip_spaces(usize::MAX)?;
+            while self.reader.byte(0) == b'\t' && (self.flow_level > 0 || !self.simple_key_allowed)
+            {
+                self.reader.skip_ascii(1);
+                self.reader.skip_spaces(usize::MAX)?;
             }
             if self.reader.byte(0) == b'#' {
-                self.skip_comment()?;
+                self.reader.skip_line()?;
             }
             if !self.reader.is_break() {
                 return Ok(());
@@ -337,39 +340,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes the rest of the line.
-    pub(crate) fn skip_comment(&mut self) -> Result<(), Fault> {
-        loop {
-            let run = self
-                .reader
-                .ready()
-                .iter()
-                .take_while(|&&byte| (0x20..0x7F).contains(&byte) || byte == b'\t')
-                .count();
-            self.reader.skip_run(run);
-            self.reader.ensure(1)?;
-            if self.reader.is_break_or_end() {
-                return Ok(());
-            }
-            self.reader.skip();
-            self.reader.ensure(1)?;
-        }
-    }
-
-    pub(crate) fn skip_blanks(&mut self) -> Result<(), Fault> {
-        self.reader.ensure(1)?;
-        while self.reader.is_blank(0) {
-            self.reader.skip();
-            self.reader.ensure(1)?;
-        }
-        Ok(())
-    }
-
     /// Passes blanks, a comment and the line break that must follow.
     pub(crate) fn finish_line(&mut self, context: Mark) -> Result<(), Fault> {
-        self.skip_blanks()?;
+        self.reader.skip_blanks()?;
         if self.reader.byte(0) == b'#' {
-            self.skip_comment()?;
+            self.reader.skip_line()?;
         }
         if !self.reader.is_break_or_end() {
             return self.fault(context, "did not find expected comment or line break");
@@ -386,7 +361,7 @@ impl<'a> Scanner<'a> {
         self.unroll_indent(-1);
         self.remove_simple_key()?;
         self.simple_key_allowed = false;
-        let mark = self.reader.mark;
+        let mark = self.reader.mark();
         self.push(TokenKind::StreamEnd, mark);
         self.stream_ended = true;
         Ok(())
@@ -396,14 +371,14 @@ impl<'a> Scanner<'a> {
         self.unroll_indent(-1);
         self.remove_simple_key()?;
         self.simple_key_allowed = false;
-        let from = self.reader.mark;
-        self.reader.skip_run(3);
+        let from = self.reader.mark();
+        self.reader.skip_ascii(3);
         let kind = if start {
             TokenKind::DocumentStart
         } else {
             TokenKind::DocumentEnd
         };
-        let end = self.reader.mark;
+        let end = self.reader.mark();
         self.push_token(Token {
             kind,
             start: from,
@@ -413,9 +388,9 @@ impl<'a> Scanner<'a> {
     }
 
     fn push_indicator(&mut self, kind: TokenKind<'a>) {
-        let start = self.reader.mark;
+        let start = self.reader.mark();
         self.reader.skip();
-        let end = self.reader.mark;
+        let end = self.reader.mark();
         self.push_token(Token { kind, start, end });
     }
 
@@ -423,12 +398,12 @@ impl<'a> Scanner<'a> {
         self.save_simple_key()?;
         self.simple_keys.push(SimpleKey {
             token_number: self.parsed + self.tokens.len(),
-            mark: self.reader.mark,
+            mark: self.reader.mark(),
             ..SimpleKey::default()
         });
         self.flow_level += 1;
         if self.flow_level > MAX_DEPTH {
-            let context = self.reader.mark;
+            let context = self.reader.mark();
             return self.fault(context, DEPTH);
         }
         self.simple_key_allowed = true;
@@ -455,7 +430,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn fetch_block_entry(&mut self) -> Result<(), Fault> {
-        let mark = self.reader.mark;
+        let mark = self.reader.mark();
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
                 return self.fault(
@@ -472,7 +447,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn fetch_key(&mut self) -> Result<(), Fault> {
-        let mark = self.reader.mark;
+        let mark = self.reader.mark();
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
                 return self.fault(mark, "mapping keys are not allowed in this context");
@@ -506,7 +481,7 @@ impl<'a> Scanner<'a> {
             }
             self.simple_key_allowed = false;
         } else {
-            let mark = self.reader.mark;
+            let mark = self.reader.mark();
             if self.flow_level == 0 {
                 if !self.simple_key_allowed {
                     return self.fault(mark, "mapping values are not allowed in this context");

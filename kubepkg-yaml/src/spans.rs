@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::compose::{Document, NONE, NodeKind, compose};
-use crate::decode::decode;
+use crate::compose::{Document, NodeKind, ROOT, compose};
+use crate::decode::{decode, is_merge};
 use crate::error::{Position, YamlError};
 use crate::json::{Numbers, lossy};
 use crate::limits::Limits;
@@ -83,8 +83,8 @@ pub fn load_spanned(
         budget: limits.output,
         limit: limits.output,
     };
-    if document.root != NONE {
-        walk.node(document.root, None, &mut String::new())?;
+    if !document.nodes.is_empty() {
+        walk.node(ROOT, None, &mut String::new())?;
     }
     Ok(Spanned {
         value,
@@ -146,22 +146,17 @@ impl Walk<'_, '_> {
     fn children(&mut self, node: u32, path: &mut String) -> Result<(), YamlError> {
         let length = path.len();
         match self.document.node(node).kind {
-            NodeKind::Sequence(first) => {
-                let mut child = first;
-                let mut index = 0;
-                while child != NONE {
+            NodeKind::Sequence(end) => {
+                for (index, child) in self.document.children(node, end).enumerate() {
                     let _ = write!(path, "/{index}");
                     self.node(child, None, path)?;
                     path.truncate(length);
-                    child = self.document.node(child).next;
-                    index += 1;
                 }
             }
-            NodeKind::Mapping(first) => {
-                let mut key = first;
-                while key != NONE {
-                    let value = self.document.node(key).next;
-                    if self.is_merge(key) {
+            NodeKind::Mapping(end) => {
+                let mut members = self.document.children(node, end);
+                while let (Some(key), Some(value)) = (members.next(), members.next()) {
+                    if is_merge(self.document, key) {
                         self.merged(value, path)?;
                     } else if let Some(text) = self.key_text(key) {
                         path.push('/');
@@ -169,7 +164,6 @@ impl Walk<'_, '_> {
                         self.node(value, Some(key), path)?;
                         path.truncate(length);
                     }
-                    key = self.document.node(value).next;
                 }
             }
             NodeKind::Scalar { .. } | NodeKind::Alias { .. } => {}
@@ -177,25 +171,14 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn is_merge(&self, key: u32) -> bool {
-        let node = self.document.node(key);
-        matches!(&node.kind, NodeKind::Scalar { value, implicit }
-            if value == "<<" && (*implicit || node.tag == Tag::Merge))
-    }
-
     fn merged(&mut self, value: u32, path: &mut String) -> Result<(), YamlError> {
         let target = self.target(value);
         match self.document.node(target).kind {
-            NodeKind::Sequence(first) => {
-                let mut maps = Vec::new();
-                let mut child = first;
-                while child != NONE {
-                    maps.push(self.target(child));
-                    child = self.document.node(child).next;
-                }
+            NodeKind::Sequence(end) => {
+                let maps: Vec<u32> = self.document.children(target, end).collect();
                 // Earlier maps win.
                 for map in maps.into_iter().rev() {
-                    self.children(map, path)?;
+                    self.children(self.target(map), path)?;
                 }
                 Ok(())
             }

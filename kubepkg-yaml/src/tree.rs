@@ -64,19 +64,26 @@ impl<'n> Tree<'n> {
         })
     }
 
-    /// Stores a finished map: sorted, the last of equal keys wins.
-    pub(crate) fn add_entries(&mut self, mut entries: Vec<(Val<'n>, Val<'n>)>) -> Val<'n> {
-        let sorted = entries.is_sorted_by(|a, b| compare_keys(a.0, b.0) == Ordering::Less);
-        if !sorted {
-            entries.sort_by(|a, b| compare_keys(a.0, b.0));
-        }
+    /// Stores a finished map, which is `open` from `base` on: sorted, the last of equal keys wins.
+    pub(crate) fn add_entries(
+        &mut self,
+        open: &mut Vec<(Val<'n>, Val<'n>)>,
+        base: usize,
+    ) -> Val<'n> {
         let start = self.entries.len();
-        for entry in entries {
-            match self.entries.get_mut(start..).and_then(<[_]>::last_mut) {
-                Some(last) if !sorted && same_key(last.0, entry.0) => *last = entry,
-                _ => self.entries.push(entry),
+        let entries = open.get_mut(base..).unwrap_or_default();
+        if entries.is_sorted_by(|a, b| compare_keys(a.0, b.0) == Ordering::Less) {
+            self.entries.extend_from_slice(entries);
+        } else {
+            entries.sort_by(|a, b| compare_keys(a.0, b.0));
+            for &entry in &*entries {
+                match self.entries.get_mut(start..).and_then(<[_]>::last_mut) {
+                    Some(last) if same_key(last.0, entry.0) => *last = entry,
+                    _ => self.entries.push(entry),
+                }
             }
         }
+        open.truncate(base);
         Val::Map(Range {
             start,
             end: self.entries.len(),

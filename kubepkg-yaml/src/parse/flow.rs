@@ -1,6 +1,6 @@
 //! Flow sequences and mappings, and single pairs in flow sequences (`[a: b]`).
 
-use super::{Event, EventKind, Look, Parser, Properties, State, Step, empty_scalar, fault};
+use super::{Event, EventKind, Look, Parser, State, Step, empty_scalar, fault};
 
 impl<'a> Parser<'a> {
     pub(super) fn flow_sequence_entry(&mut self, first: bool) -> Step<'a> {
@@ -22,7 +22,7 @@ impl<'a> Parser<'a> {
                 self.state = State::FlowSequenceMappingKey;
                 self.skip();
                 Ok(Event {
-                    kind: EventKind::MappingStart(Properties::default()),
+                    kind: EventKind::MappingStart(None),
                     start,
                 })
             }

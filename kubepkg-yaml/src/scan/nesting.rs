@@ -12,14 +12,15 @@ use crate::read::Mark;
 impl<'a> Scanner<'a> {
     /// Whether the simple key of `level` can still find its `:`.
     pub(super) fn check_simple_key(&mut self, level: usize) -> Result<bool, Fault> {
-        let here = self.reader.mark;
+        let here = self.reader.mark();
         let Some(key) = self.simple_keys.get_mut(level) else {
             return Ok(false);
         };
         if !key.possible {
             return Ok(false);
         }
-        if key.mark.line < here.line || key.mark.index + MAX_SIMPLE_KEY < here.index {
+        let distance = here.column.saturating_sub(key.mark.column);
+        if key.mark.line < here.line || distance > MAX_SIMPLE_KEY {
             if key.required {
                 let context = key.mark;
                 return self.fault(context, NO_COLON);
@@ -32,20 +33,18 @@ impl<'a> Scanner<'a> {
 
     pub(super) fn save_simple_key(&mut self) -> Result<(), Fault> {
         if self.simple_key_allowed {
-            let required = self.flow_level == 0
-                && usize::try_from(self.indent)
-                    .is_ok_and(|indent| indent == self.reader.mark.column);
+            let required = self.flow_level == 0 && self.indent == i64::from(self.reader.column());
             self.remove_simple_key()?;
             let key = SimpleKey {
                 possible: true,
                 required,
                 token_number: self.parsed + self.tokens.len(),
-                mark: self.reader.mark,
+                mark: self.reader.mark(),
             };
             if let Some(last) = self.simple_keys.last_mut() {
                 *last = key;
             }
-            self.next_key_level = Some(self.simple_keys.len() - 1);
+            self.next_key_level = u32::try_from(self.simple_keys.len() - 1).ok();
         }
         Ok(())
     }
@@ -67,12 +66,12 @@ impl<'a> Scanner<'a> {
     /// before which it opens; none is the end of the queue.
     pub(super) fn roll_indent(
         &mut self,
-        column: usize,
+        column: u32,
         number: Option<usize>,
         kind: TokenKind<'a>,
         mark: Mark,
     ) -> Result<(), Fault> {
-        let column = isize::try_from(column).unwrap_or(isize::MAX);
+        let column = i64::from(column);
         if self.flow_level > 0 || self.indent >= column {
             return Ok(());
         }
@@ -100,18 +99,19 @@ impl<'a> Scanner<'a> {
             key_level: None,
         };
         match number.checked_sub(self.parsed) {
+            Some(0) => self.tokens.push_front(queued),
             Some(at) => self.tokens.insert(at.min(self.tokens.len()), queued),
             // The place is gone: libyaml then adds to the end, and the parser finds the error.
             None => self.tokens.push_back(queued),
         }
     }
 
-    pub(super) fn unroll_indent(&mut self, column: isize) {
+    pub(super) fn unroll_indent(&mut self, column: i64) {
         if self.flow_level > 0 {
             return;
         }
         while self.indent > column {
-            let mark = self.reader.mark;
+            let mark = self.reader.mark();
             self.push(TokenKind::BlockEnd, mark);
             self.indent = self.indents.pop().unwrap_or(-1);
         }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{Scanner, Token, TokenKind};
+use super::{Scanner, TagText, Token, TokenKind};
 use crate::error::Fault;
 use crate::read::Mark;
 
@@ -30,7 +30,7 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn scan_directive(&mut self) -> Result<Token<'a>, Fault> {
-        let start = self.reader.mark;
+        let start = self.reader.mark();
         self.reader.skip();
         let name = self.take_word()?;
         if name.is_empty() {
@@ -41,7 +41,7 @@ impl<'a> Scanner<'a> {
         }
         let kind = match name {
             "YAML" => {
-                self.skip_blanks()?;
+                self.reader.skip_blanks()?;
                 let major = self.take_version_number(start)?;
                 if self.reader.byte(0) != b'.' {
                     return self.fault(start, "did not find expected digit or '.' character");
@@ -51,26 +51,26 @@ impl<'a> Scanner<'a> {
                 TokenKind::VersionDirective { major, minor }
             }
             "TAG" => {
-                self.skip_blanks()?;
+                self.reader.skip_blanks()?;
                 let handle = self.take_tag_handle(true, start)?;
                 self.reader.ensure(1)?;
                 if !self.reader.is_blank(0) {
                     return self.fault(start, "did not find expected whitespace");
                 }
-                self.skip_blanks()?;
+                self.reader.skip_blanks()?;
                 let prefix = self.take_tag_uri(None, start)?;
                 self.reader.ensure(1)?;
                 if !self.reader.is_blank_or_end(0) {
                     return self.fault(start, "did not find expected whitespace or line break");
                 }
-                TokenKind::TagDirective {
+                TokenKind::TagDirective(Box::new(TagText {
                     handle: Cow::Borrowed(handle),
-                    prefix,
-                }
+                    rest: prefix,
+                }))
             }
             _ => return self.fault(start, "found unknown directive name"),
         };
-        let end = self.reader.mark;
+        let end = self.reader.mark();
         self.finish_line(start)?;
         Ok(Token { kind, start, end })
     }
@@ -95,10 +95,10 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn scan_anchor(&mut self, alias: bool) -> Result<Token<'a>, Fault> {
-        let start = self.reader.mark;
+        let start = self.reader.mark();
         self.reader.skip();
         let name = self.take_word()?;
-        let end = self.reader.mark;
+        let end = self.reader.mark();
         let ends_well = self.reader.is_blank_or_end(0)
             || matches!(
                 self.reader.byte(0),
@@ -119,7 +119,7 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn scan_tag(&mut self) -> Result<Token<'a>, Fault> {
-        let start = self.reader.mark;
+        let start = self.reader.mark();
         self.reader.ensure(2)?;
         let (handle, suffix) = if self.reader.byte(1) == b'<' {
             self.reader.skip();
@@ -147,9 +147,12 @@ impl<'a> Scanner<'a> {
         if !self.reader.is_blank_or_end(0) {
             return self.fault(start, "did not find expected whitespace or line break");
         }
-        let end = self.reader.mark;
+        let end = self.reader.mark();
         Ok(Token {
-            kind: TokenKind::Tag { handle, suffix },
+            kind: TokenKind::Tag(Box::new(TagText {
+                handle,
+                rest: suffix,
+            })),
             start,
             end,
         })

@@ -10,6 +10,49 @@ use super::{ScalarStyle, Scanner, Token, TokenKind};
 use crate::error::Fault;
 use crate::read::Mark;
 
+/// Stops of a run in a plain scalar outside flow collections.
+const PLAIN: u8 = 1;
+/// Stops of a run in a plain scalar inside flow collections.
+const FLOW: u8 = 2;
+/// Stops of a run between single quotes.
+const SINGLE: u8 = 4;
+/// Stops of a run between double quotes.
+const DOUBLE: u8 = 8;
+
+/// For each byte, in which scalars it needs a closer look.
+const STOPS: [u8; 256] = {
+    let mut stops = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        stops[byte as usize] = match byte {
+            0..=b' ' | 0x7F..=0xFF => PLAIN | FLOW | SINGLE | DOUBLE,
+            b':' => PLAIN | FLOW,
+            b',' | b'?' | b'[' | b']' | b'{' | b'}' => FLOW,
+            b'\'' => SINGLE,
+            b'"' | b'\\' => DOUBLE,
+            _ => 0,
+        };
+        match byte.checked_add(1) {
+            Some(next) => byte = next,
+            None => break stops,
+        }
+    }
+};
+
+/// Length of the text in front that cannot end a scalar, whose stops are `stops`: bytes that are
+/// no stop, and single spaces and colons between such bytes (a `#` after a space is a comment).
+fn run_length(text: &[u8], stops: u8) -> usize {
+    let passes = |byte: u8| STOPS[usize::from(byte)] & stops == 0;
+    let mut at = 0;
+    loop {
+        match text.get(at..) {
+            Some([byte, ..]) if passes(*byte) => at += 1,
+            Some([b' ' | b':', next, ..]) if passes(*next) && *next != b'#' => at += 2,
+            _ => return at,
+        }
+    }
+}
+
 /// Text of a scalar: borrowed as long as it is one stretch of the input.
 struct Collected {
     owned: Option<String>,
@@ -83,10 +126,10 @@ impl Breaks {
 
 impl<'a> Scanner<'a> {
     pub(super) fn scan_plain(&mut self) -> Result<Token<'a>, Fault> {
-        let start = self.reader.mark;
+        let start = self.reader.mark();
         let mut end = start;
         let mut text = Collected::at(self.reader.pos());
-        let indent = usize::try_from(self.indent + 1).unwrap_or(0);
+        let indent = self.indent + 1;
         let mut breaks: Option<Breaks> = None;
         loop {
             self.reader.ensure(4)?;
@@ -103,29 +146,30 @@ impl<'a> Scanner<'a> {
                 }
                 self.plain_run()?;
                 text.to = self.reader.pos();
-                end = self.reader.mark;
+                end = self.reader.mark();
             }
             if !(self.reader.is_blank(0) || self.reader.is_break()) {
                 break;
             }
             self.reader.ensure(1)?;
             while self.reader.is_blank(0) || self.reader.is_break() {
-                if self.reader.is_blank(0) {
-                    if breaks.is_some()
-                        && self.reader.mark.column < indent
-                        && self.reader.byte(0) == b'\t'
-                    {
+                if self.reader.byte(0) == b' ' {
+                    self.reader.skip_spaces(usize::MAX)?;
+                    continue;
+                }
+                if self.reader.byte(0) == b'\t' {
+                    if breaks.is_some() && i64::from(self.reader.column()) < indent {
                         return self
                             .fault(start, "found a tab character that violates indentation");
                     }
-                    self.reader.skip();
+                    self.reader.skip_ascii(1);
                 } else {
                     self.reader.ensure(2)?;
                     Breaks::add(&mut breaks, self.reader.take_break());
                 }
                 self.reader.ensure(1)?;
             }
-            if self.flow_level == 0 && self.reader.mark.column < indent {
+            if self.flow_level == 0 && i64::from(self.reader.column()) < indent {
                 break;
             }
         }
@@ -154,21 +198,10 @@ impl<'a> Scanner<'a> {
 
     /// Passes characters up to the next blank, break or ending indicator.
     fn plain_run(&mut self) -> Result<(), Fault> {
-        let flow = self.flow_level > 0;
+        let stops = if self.flow_level > 0 { FLOW } else { PLAIN };
         loop {
-            let run = self
-                .reader
-                .ready()
-                .iter()
-                .take_while(|&&byte| match byte {
-                    0..=b' ' | b':' | 0xC2 | 0xE2 => false,
-                    b',' | b'?' | b'[' | b']' | b'{' | b'}' => !flow,
-                    _ => true,
-                })
-                .count();
-            // A run may stop inside no character: lead bytes of breaks are stops, others pass
-            // whole because the text is UTF-8.
-            self.reader.skip_run(run);
+            let run = run_length(self.reader.ready(), stops);
+            self.reader.skip_ascii(run);
             self.reader.ensure(2)?;
             if self.plain_ends() {
                 return Ok(());
@@ -179,7 +212,7 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn scan_quoted(&mut self, single: bool) -> Result<Token<'a>, Fault> {
-        let start = self.reader.mark;
+        let start = self.reader.mark();
         self.reader.skip();
         let quote = if single { b'\'' } else { b'"' };
         let mut text = Collected::at(self.reader.pos());
@@ -200,7 +233,7 @@ impl<'a> Scanner<'a> {
             let mut breaks = escaped_break.then(Breaks::default);
             while self.reader.is_blank(0) || self.reader.is_break() {
                 if self.reader.is_blank(0) {
-                    self.reader.skip();
+                    self.reader.skip_ascii(1);
                 } else {
                     self.reader.ensure(2)?;
                     Breaks::add(&mut breaks, self.reader.take_break());
@@ -214,7 +247,7 @@ impl<'a> Scanner<'a> {
         }
         let value = text.finish(self);
         self.reader.skip();
-        let end = self.reader.mark;
+        let end = self.reader.mark();
         let style = if single {
             ScalarStyle::SingleQuoted
         } else {
@@ -235,21 +268,10 @@ impl<'a> Scanner<'a> {
         start: Mark,
         text: &mut Collected,
     ) -> Result<bool, Fault> {
-        let quote = if single { b'\'' } else { b'"' };
+        let stops = if single { SINGLE } else { DOUBLE };
         loop {
-            let run = self
-                .reader
-                .ready()
-                .iter()
-                .take_while(|&&byte| {
-                    !(byte <= b' '
-                        || byte == quote
-                        || byte == b'\\'
-                        || byte == 0xC2
-                        || byte == 0xE2)
-                })
-                .count();
-            self.reader.skip_run(run);
+            let run = run_length(self.reader.ready(), stops);
+            self.reader.skip_ascii(run);
             self.reader.ensure(2)?;
             text.to = self.reader.pos();
             if self.reader.is_blank_or_end(0) {
@@ -326,16 +348,16 @@ impl<'a> Scanner<'a> {
         let Some(value) = char::from_u32(code) else {
             return self.fault(start, "found invalid Unicode character escape code");
         };
-        self.reader.skip_run(length);
+        self.reader.skip_ascii(length);
         Ok(value)
     }
 
     pub(super) fn scan_block_scalar(&mut self, literal: bool) -> Result<Token<'a>, Fault> {
-        let start = self.reader.mark;
+        let start = self.reader.mark();
         self.reader.skip();
         let (keep, strip, increment) = self.take_block_header(start)?;
         self.finish_line(start)?;
-        let mut end = self.reader.mark;
+        let mut end = self.reader.mark();
         let mut indent = match increment {
             0 => 0,
             _ => usize::try_from(self.indent).unwrap_or(0) + increment,
@@ -346,7 +368,7 @@ impl<'a> Scanner<'a> {
         self.take_block_breaks(&mut indent, &mut trailing, start, &mut end)?;
         self.reader.ensure(1)?;
         let mut leading_blank = false;
-        while self.reader.mark.column == indent && !self.reader.is_end() {
+        while self.reader.column() as usize == indent && !self.reader.is_end() {
             let trailing_blank = self.reader.is_blank(0);
             if !literal && !leading_blank && !trailing_blank && leading == "\n" {
                 if trailing.is_empty() {
@@ -359,7 +381,7 @@ impl<'a> Scanner<'a> {
             trailing.clear();
             leading_blank = self.reader.is_blank(0);
             let from = self.reader.pos();
-            self.block_line()?;
+            self.reader.skip_line()?;
             text.push_str(self.reader.slice(from, self.reader.pos()));
             self.reader.ensure(2)?;
             leading = self.reader.take_break();
@@ -384,25 +406,6 @@ impl<'a> Scanner<'a> {
             start,
             end,
         })
-    }
-
-    /// Passes the rest of a line of a block scalar.
-    fn block_line(&mut self) -> Result<(), Fault> {
-        loop {
-            let run = self
-                .reader
-                .ready()
-                .iter()
-                .take_while(|&&byte| byte > 0x1F && byte != 0xC2 && byte != 0xE2 || byte == b'\t')
-                .count();
-            self.reader.skip_run(run);
-            self.reader.ensure(1)?;
-            if self.reader.is_break_or_end() {
-                return Ok(());
-            }
-            self.reader.skip();
-            self.reader.ensure(1)?;
-        }
     }
 
     /// Chomping and indentation indicators in either order: (keep, strip, increment).
@@ -447,17 +450,18 @@ impl<'a> Scanner<'a> {
         start: Mark,
         end: &mut Mark,
     ) -> Result<(), Fault> {
-        *end = self.reader.mark;
+        *end = self.reader.mark();
         let mut widest = 0;
         loop {
             self.reader.ensure(1)?;
-            while (*indent == 0 || self.reader.mark.column < *indent) && self.reader.byte(0) == b' '
-            {
-                self.reader.skip();
-                self.reader.ensure(1)?;
-            }
-            widest = widest.max(self.reader.mark.column);
-            if (*indent == 0 || self.reader.mark.column < *indent) && self.reader.byte(0) == b'\t' {
+            let most = match *indent {
+                0 => usize::MAX,
+                indent => indent.saturating_sub(self.reader.column() as usize),
+            };
+            self.reader.skip_spaces(most)?;
+            let column = self.reader.column() as usize;
+            widest = widest.max(column);
+            if (*indent == 0 || column < *indent) && self.reader.byte(0) == b'\t' {
                 return self.fault(
                     start,
                     "found a tab character where an indentation space is expected",
@@ -468,7 +472,7 @@ impl<'a> Scanner<'a> {
             }
             self.reader.ensure(2)?;
             breaks.push_str(self.reader.take_break());
-            *end = self.reader.mark;
+            *end = self.reader.mark();
         }
         if *indent == 0 {
             *indent = widest

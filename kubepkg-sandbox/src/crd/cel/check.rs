@@ -1,20 +1,18 @@
 //! Whether an expression compiles: what cel-go's checker says of it, at the same places.
 //!
-//! The checker follows `checker/checker.go` of cel-go 0.26. Comprehensions over one variable are checked as the parser
-//! expands them; other macros as they are written.
+//! The checker follows `checker/checker.go` of cel-go 0.26. Macros are checked as they are expanded.
 
 use std::collections::BTreeMap;
 
 use cel_syntax::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue,
-    MapEntryExpr, SourceInfo,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, SourceInfo,
 };
-use cel_syntax::parser::Parser;
 
-use super::MAX_NESTING;
 use super::fit::{Known, Type, more_general};
-use super::library::{named, overloads};
+use super::library::{Overload, named, overloads};
+use super::parse::parse;
 use super::values::converted;
+use super::{MAX_NESTING, map_entry, parts};
 use crate::crd::pattern;
 
 /// An expression that compiles.
@@ -23,21 +21,33 @@ pub(crate) struct Checked {
     pub(crate) of: Type,
     /// The variables that it speaks of.
     pub(crate) variables: Vec<String>,
+    pub(super) root: IdedExpr,
+    /// The types of all its parts.
+    pub(super) types: BTreeMap<u64, Type>,
+    /// What its calls may call.
+    pub(super) calls: BTreeMap<u64, Callee>,
+}
+
+/// What a call may call, as far as one knows before it runs.
+#[derive(Debug)]
+pub(super) struct Callee {
+    /// With the name of its library, where it has one that expressions write.
+    pub(super) name: String,
+    /// Whether it is called on what stands before the dot.
+    pub(super) member: bool,
+    pub(super) overloads: Vec<&'static Overload>,
+}
+
+impl Checked {
+    /// The type of a part of the expression.
+    pub(super) fn type_of(&self, node: &IdedExpr) -> &Type {
+        self.types.get(&node.id).unwrap_or(&Type::Error)
+    }
 }
 
 /// Checks an expression over some variables. The error is all that is wrong with it, as cel-go prints it.
 pub(crate) fn check(source: &str, variables: &[(&str, Type)]) -> Result<Checked, String> {
-    let parsed = Parser::new()
-        .enable_optional_syntax(true)
-        .parse_with_source_info(source);
-    let (expression, places) = parsed.map_err(|errors| {
-        let all: Vec<String> = errors
-            .errors
-            .iter()
-            .map(|error| super::in_source(source, error.pos, &error.msg))
-            .collect();
-        all.join("\n")
-    })?;
+    let (root, places) = parse(source)?;
     let mut checker = Checker {
         source,
         places: &places,
@@ -50,16 +60,24 @@ pub(crate) fn check(source: &str, variables: &[(&str, Type)]) -> Result<Checked,
         ],
         used: Vec::new(),
         types: BTreeMap::new(),
+        calls: BTreeMap::new(),
         wrong: Vec::new(),
     };
-    let of = checker.expression(&expression, 0);
+    let of = checker.expression(&root, 0);
     if checker.wrong.is_empty() {
-        checker.literals(&expression, false, 0);
+        checker.literals(&root, false, 0);
     }
     if checker.wrong.is_empty() {
+        let known = checker.known;
+        let types = checker.types.iter();
         return Ok(Checked {
-            of: checker.known.filled(&of, true),
+            of: known.filled(&of, true),
             variables: checker.used,
+            types: types
+                .map(|(id, of)| (*id, known.filled(of, true)))
+                .collect(),
+            calls: checker.calls,
+            root,
         });
     }
     checker.wrong.sort();
@@ -77,6 +95,7 @@ struct Checker<'e> {
     used: Vec<String>,
     /// The types of nodes, as far as they were known when they were looked at.
     types: BTreeMap<u64, Type>,
+    calls: BTreeMap<u64, Callee>,
     wrong: Vec<((isize, isize), String)>,
 }
 
@@ -265,12 +284,16 @@ impl Checker<'_> {
                 return self.wrong(id, "unsupported optional field selection".to_owned());
             };
             let found = self.field(id, &of, name.inner(), true);
+            self.expression(field, depth + 1);
+            self.calls.insert(
+                id,
+                Callee {
+                    name: call.func_name.clone(),
+                    member: false,
+                    overloads: Vec::new(),
+                },
+            );
             return self.known.filled(&found, false);
-        }
-        if let Some(target) = &call.target
-            && let Some(found) = self.macro_call(id, target, call, depth)
-        {
-            return found;
         }
         let mut arguments: Vec<Type> = call
             .args
@@ -282,6 +305,17 @@ impl Checker<'_> {
                 for (argument, found) in call.args.iter().zip(&arguments) {
                     self.must_fit(argument.id, &Type::Plain("bool"), found);
                 }
+                self.calls.insert(
+                    id,
+                    Callee {
+                        name: call.func_name.clone(),
+                        member: false,
+                        overloads: overloads(&call.func_name)
+                            .unwrap_or_default()
+                            .iter()
+                            .collect(),
+                    },
+                );
                 return Type::Plain("bool");
             }
             if overloads(&call.func_name).is_none() {
@@ -306,6 +340,7 @@ impl Checker<'_> {
     /// The type of a call of a function that there is.
     fn resolved(&mut self, id: u64, name: &str, arguments: &[Type], member: bool) -> Type {
         let mut result: Option<Type> = None;
+        let mut ways = Vec::new();
         for overload in overloads(name).unwrap_or_default() {
             if overload.member != member {
                 continue;
@@ -319,6 +354,7 @@ impl Checker<'_> {
             if !self.known.fit_all(arguments, &wanted) {
                 continue;
             }
+            ways.push(overload);
             let found = self
                 .known
                 .filled(&instance(&overload.result, &fresh), false);
@@ -329,6 +365,12 @@ impl Checker<'_> {
             });
         }
         if let Some(result) = result {
+            let callee = Callee {
+                name: name.to_owned(),
+                member,
+                overloads: ways,
+            };
+            self.calls.insert(id, callee);
             return result;
         }
         let shown: Vec<String> = arguments
@@ -346,13 +388,19 @@ impl Checker<'_> {
     fn comprehension(&mut self, all: &ComprehensionExpr, depth: usize) -> Type {
         let range = self.expression(&all.iter_range, depth + 1);
         let accumulated = self.expression(&all.accu_init, depth + 1);
-        let item = self.item(all.iter_range.id, &range).0;
+        let (item, both) = self.item(all.iter_range.id, &range);
+        let items = match &all.iter_var2 {
+            None => BTreeMap::from([(all.iter_var.clone(), item)]),
+            Some(second) => BTreeMap::from([
+                (all.iter_var.clone(), both[0].clone()),
+                (second.clone(), both[1].clone()),
+            ]),
+        };
         self.scopes.push(BTreeMap::from([(
             all.accu_var.clone(),
             accumulated.clone(),
         )]));
-        self.scopes
-            .push(BTreeMap::from([(all.iter_var.clone(), item)]));
+        self.scopes.push(items);
         let condition = self.expression(&all.loop_cond, depth + 1);
         self.must_fit(all.loop_cond.id, &Type::Plain("bool"), &condition);
         let step = self.expression(&all.loop_step, depth + 1);
@@ -393,73 +441,6 @@ impl Checker<'_> {
                 (Type::Error, [Type::Error, Type::Error])
             }
         }
-    }
-
-    /// Macros that the parser leaves as they are written.
-    fn macro_call(
-        &mut self,
-        id: u64,
-        target: &IdedExpr,
-        call: &CallExpr,
-        depth: usize,
-    ) -> Option<Type> {
-        let count = call.args.len();
-        let name = call.func_name.as_str();
-        let variables = match (name, count) {
-            ("optMap" | "optFlatMap" | "sortBy", 2) => 1,
-            ("all" | "exists" | "existsOne" | "exists_one", 3)
-            | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4) => 2,
-            _ => return None,
-        };
-        let of = self.expression(target, depth + 1);
-        let types = match name {
-            "optMap" | "optFlatMap" => {
-                let inner = self.known.variable();
-                self.must_fit(target.id, &Type::optional(inner.clone()), &of);
-                vec![self.known.filled(&inner, false)]
-            }
-            "sortBy" => vec![self.item(target.id, &of).0],
-            _ => self.item(target.id, &of).1.to_vec(),
-        };
-        let mut scope = BTreeMap::new();
-        for (argument, of) in call.args.iter().zip(types.iter()) {
-            let Expr::Ident(variable) = &argument.expr else {
-                return Some(self.wrong(argument.id, "argument must be a simple name".to_owned()));
-            };
-            scope.insert(variable.clone(), of.clone());
-        }
-        self.scopes.push(scope);
-        let mut bodies = call.args.iter().skip(variables);
-        if count == variables + 2
-            && let Some(filter) = bodies.next()
-        {
-            let found = self.expression(filter, depth + 1);
-            self.must_fit(filter.id, &Type::Plain("bool"), &found);
-        }
-        let body = bodies.next();
-        let found = body.map_or(Type::Error, |body| self.expression(body, depth + 1));
-        self.scopes.pop();
-        let found = self.known.filled(&found, false);
-        Some(match name {
-            "optMap" => Type::optional(found),
-            "optFlatMap" => {
-                let wanted = Type::optional(self.known.variable());
-                self.must_fit(id, &wanted, &found);
-                self.known.filled(&wanted, false)
-            }
-            "sortBy" => of,
-            "transformList" => Type::list(found),
-            "transformMap" => {
-                let key = types.first().cloned().unwrap_or(Type::Dyn);
-                Type::map(key, found)
-            }
-            "transformMapEntry" => found,
-            _ => {
-                let body = body.map_or(id, |body| body.id);
-                self.must_fit(body, &Type::Plain("bool"), &found);
-                Type::Plain("bool")
-            }
-        })
     }
 
     /// What is looked at before anything runs: patterns, durations and times, and whether what stands in a list is of
@@ -523,39 +504,6 @@ impl Checker<'_> {
                 }
             }
         }
-    }
-}
-
-/// The parts of an expression.
-fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
-    match &node.expr {
-        Expr::Call(call) => {
-            let target = call.target.iter().map(AsRef::as_ref);
-            target.chain(&call.args).collect()
-        }
-        Expr::Select(select) => vec![&select.operand],
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Map(map) => map
-            .entries
-            .iter()
-            .filter_map(map_entry)
-            .flat_map(|entry| [&entry.key, &entry.value])
-            .collect(),
-        Expr::Comprehension(all) => vec![
-            &all.iter_range,
-            &all.accu_init,
-            &all.loop_cond,
-            &all.loop_step,
-            &all.result,
-        ],
-        _ => Vec::new(),
-    }
-}
-
-fn map_entry(entry: &IdedEntryExpr) -> Option<&MapEntryExpr> {
-    match &entry.expr {
-        EntryExpr::MapEntry(entry) => Some(entry),
-        EntryExpr::StructField(_) => None,
     }
 }
 

@@ -112,8 +112,10 @@ fn at(schema: &Value, resource: bool, name: &str, depth: usize) -> Option<Type> 
             let properties = schema.get("properties").and_then(Value::as_object);
             for (key, schema) in properties.into_iter().flatten() {
                 let name = format!("{name}.{key}");
-                if let Some(found) = at(schema, embedded(schema), &name, depth + 1) {
-                    fields.insert(escaped(key), found);
+                if let Some(key) = escaped(key)
+                    && let Some(found) = at(schema, embedded(schema), &name, depth + 1)
+                {
+                    fields.insert(key, found);
                 }
             }
             if resource {

@@ -85,6 +85,8 @@ reverse = list(A).() list(A)
 distinct = list(A).() list(A)
 first = list(A).() optional_type(A)
 last = list(A).() optional_type(A)
+@sortByAssociatedKeys = SORTED BY KEYS
+cel.@mapInsert = (map(A, B), A, B) map(A, B); (map(A, B), map(A, B)) map(A, B)
 sets.contains = (list(A), list(A)) bool
 sets.equivalent = (list(A), list(A)) bool
 sets.intersects = (list(A), list(A)) bool
@@ -113,7 +115,7 @@ getQuery = kubernetes.URL.() map(string, list(string))
 isURL = (string) bool
 quantity = (string) kubernetes.Quantity
 isQuantity = (string) bool
-sign = kubernetes.Quantity.() int
+sign = (kubernetes.Quantity) int
 isGreaterThan = kubernetes.Quantity.(kubernetes.Quantity) bool; kubernetes.Semver.(kubernetes.Semver) bool
 isLessThan = kubernetes.Quantity.(kubernetes.Quantity) bool; kubernetes.Semver.(kubernetes.Semver) bool
 compareTo = kubernetes.Quantity.(kubernetes.Quantity) int; kubernetes.Semver.(kubernetes.Semver) int
@@ -144,6 +146,20 @@ isSemver = (string) bool; (string, bool) bool
 major = kubernetes.Semver.() int
 minor = kubernetes.Semver.() int
 patch = kubernetes.Semver.() int
+path = kubernetes.authorization.Authorizer.(string) kubernetes.authorization.PathCheck
+group = kubernetes.authorization.Authorizer.(string) kubernetes.authorization.GroupCheck
+serviceAccount = kubernetes.authorization.Authorizer.(string, string) kubernetes.authorization.Authorizer
+resource = kubernetes.authorization.GroupCheck.(string) kubernetes.authorization.ResourceCheck
+subresource = kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+namespace = kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+name = kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+fieldSelector = kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+labelSelector = kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.ResourceCheck
+check = kubernetes.authorization.PathCheck.(string) kubernetes.authorization.Decision; kubernetes.authorization.ResourceCheck.(string) kubernetes.authorization.Decision
+allowed = kubernetes.authorization.Decision.() bool
+reason = kubernetes.authorization.Decision.() string
+error = kubernetes.authorization.Decision.() string
+errored = kubernetes.authorization.Decision.() bool
 ";
 
 /// The formats that have a function each.
@@ -183,6 +199,11 @@ const PLAIN: &[&str] = &[
     "int",
     "kubernetes.NamedFormat",
     "kubernetes.Quantity",
+    "kubernetes.authorization.Authorizer",
+    "kubernetes.authorization.Decision",
+    "kubernetes.authorization.GroupCheck",
+    "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.ResourceCheck",
     "kubernetes.Semver",
     "kubernetes.URL",
     "net.CIDR",
@@ -214,6 +235,7 @@ fn all() -> BTreeMap<String, Vec<Overload>> {
                     (double, int) bool; (double, uint) bool";
                 format!("{}; {mixed}", each(&|of| format!("({of}, {of}) bool")))
             }
+            "SORTED BY KEYS" => each(&|of| format!("list(A).(list({of})) list(A)")),
             "SORTED" => each(&|of| format!("list({of}).() list({of})")),
             "EXTREME" => each(&|of| format!("list({of}).() {of}")),
             "ORDERED bool" => each(&|of| format!("list({of}).() bool")),

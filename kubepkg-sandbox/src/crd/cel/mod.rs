@@ -5,15 +5,18 @@
 //! There is no limit on the work of a rule, so those who run foreign ones must have one.
 
 mod check;
+mod cost;
 mod fit;
 mod functions;
 mod library;
 mod macros;
+mod parse;
 mod typed;
 mod values;
 
 use std::sync::Arc;
 
+use cel_syntax::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr, MapEntryExpr};
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{self, Context, ExecutionError};
@@ -21,7 +24,8 @@ use serde_json::Value;
 
 use super::kept::Kept;
 
-pub(super) use check::check;
+pub(super) use check::{Checked, check};
+pub(super) use cost::{Declared, estimate};
 pub(super) use fit::{Type, of_schema};
 pub(super) use values::as_cel;
 
@@ -165,4 +169,37 @@ pub fn type_of(source: &str) -> Result<String, String> {
     let name = checked.of.to_string();
     let name = name.replace("duration", "google.protobuf.Duration");
     Ok(name.replace("timestamp", "google.protobuf.Timestamp"))
+}
+
+/// The parts of an expression.
+fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
+    match &node.expr {
+        Expr::Call(call) => {
+            let target = call.target.iter().map(AsRef::as_ref);
+            target.chain(&call.args).collect()
+        }
+        Expr::Select(select) => vec![&select.operand],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => map
+            .entries
+            .iter()
+            .filter_map(map_entry)
+            .flat_map(|entry| [&entry.key, &entry.value])
+            .collect(),
+        Expr::Comprehension(all) => vec![
+            &all.iter_range,
+            &all.accu_init,
+            &all.loop_cond,
+            &all.loop_step,
+            &all.result,
+        ],
+        _ => Vec::new(),
+    }
+}
+
+fn map_entry(entry: &IdedEntryExpr) -> Option<&MapEntryExpr> {
+    match &entry.expr {
+        EntryExpr::MapEntry(entry) => Some(entry),
+        EntryExpr::StructField(_) => None,
+    }
 }

@@ -77,15 +77,15 @@ fn at(value: &Value, schema: Option<&Value>, depth: usize) -> cel::Value {
             let additional = schema.and_then(|it| it.get("additionalProperties"));
             let map: HashMap<Key, cel::Value> = fields
                 .iter()
-                .map(|(key, value)| {
+                .filter_map(|(key, value)| {
                     let (name, schema) = match property(key) {
-                        Some(schema) => (escaped(key), Some(schema)),
+                        Some(schema) => (escaped(key)?, Some(schema)),
                         // Keys of maps are data.
                         None if additional.is_some() => (key.clone(), additional),
                         None if schema.is_none() => (key.clone(), None),
-                        None => (escaped(key), None),
+                        None => (escaped(key)?, None),
                     };
-                    (Key::from(name), at(value, schema, depth + 1))
+                    Some((Key::from(name), at(value, schema, depth + 1)))
                 })
                 .collect();
             cel::Value::Map(Map { map: Arc::new(map) })
@@ -110,13 +110,16 @@ pub(super) fn converted(source: &str, text: &str) -> Option<cel::Value> {
     super::program(source).ok()?.run(&context).ok()
 }
 
-/// The name of a field in CEL.
-pub(crate) fn escaped(name: &str) -> String {
+/// The name of a field in CEL; none for a field that no expression can name.
+pub(crate) fn escaped(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
-        return format!("__{name}__");
+        return Some(format!("__{name}__"));
     }
-    name.replace("__", "__underscores__")
-        .replace('.', "__dot__")
-        .replace('-', "__dash__")
-        .replace('/', "__slash__")
+    let plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '.' | '-' | '/');
+    if !name.chars().all(plain) || name.chars().next().is_none_or(|sign| sign.is_ascii_digit()) {
+        return None;
+    }
+    let name = name.replace("__", "__underscores__");
+    let name = name.replace('.', "__dot__").replace('-', "__dash__");
+    Some(name.replace('/', "__slash__"))
 }

@@ -4,12 +4,13 @@
 //! [`check_update`] with a changed one, and [`unknown_formats`] names the formats that nobody looks at. Pure functions
 //! over JSON. The order of the checks is that of `ValidateCustomResourceDefinition` in `apiextensions-apiserver` 0.36:
 //! names and versions (`spec`), whether schemas are structural (`structural`), whether their defaults are values of
-//! them (`defaulting`), what else a schema may not say (`openapi`), and whether its rules compile (`rules`). What rules
-//! may cost is not estimated.
+//! them (`defaulting`), what else a schema may not say (`openapi`), whether its rules compile (`rules`), and what they may
+//! cost (`budget`).
 //!
 //! The API server checks definitions in a form of its own, where what all versions have in common stands once
 //! (`hoisted`). Its messages show that form, so these do.
 
+mod budget;
 mod conversion;
 mod defaulting;
 mod field_path;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::MAX_DEPTH;
 use super::super::path::FieldError;
+use super::budget::{Budget, Count};
 use super::{
     defaulting, field_path, flag, list, named, print, rules, some, structural, text, texts,
 };
@@ -49,8 +50,14 @@ const AT_ROOT: &[(&str, &str)] = &[
     (RULES, "XValidations"),
 ];
 
-/// What is wrong with the schema of a version.
-pub(super) fn check(schema: &Value, at: &str, status: bool, errors: &mut Vec<FieldError>) {
+/// What is wrong with the schema of a version. One that was there before may have rules that cost too much.
+pub(super) fn check(
+    schema: &Value,
+    at: &str,
+    status: bool,
+    was_there: bool,
+    errors: &mut Vec<FieldError>,
+) {
     let before = errors.len();
     if status {
         root_with_status(schema, at, errors);
@@ -69,9 +76,14 @@ pub(super) fn check(schema: &Value, at: &str, status: bool, errors: &mut Vec<Fie
         sound = wrong.is_empty();
         errors.extend(wrong);
     }
-    let found = Walk { runs_rules: sound }.schema(schema, at, &Place::default(), true, 0);
+    let mut walk = Walk {
+        runs_rules: sound,
+        budget: Budget::new(was_there),
+    };
+    let found = walk.schema(schema, at, &Place::default(), true, 0);
     errors.extend(found.of_schema);
     errors.extend(found.of_rules);
+    walk.budget.check(at, errors);
     if let Some(why) = unsupported.filter(|_| errors.len() == before) {
         errors.push(FieldError::invalid(at, &"".into(), &why));
     }
@@ -118,6 +130,8 @@ struct Place {
     uncorrelated: Option<String>,
     /// In `allOf` and its like rules are not looked at.
     nested: bool,
+    /// How many values of the schema there may be.
+    count: Count,
 }
 
 impl Place {
@@ -150,10 +164,18 @@ impl Found {
 struct Walk {
     /// Whether rules are looked at.
     runs_rules: bool,
+    budget: Budget,
 }
 
 impl Walk {
-    fn schema(&self, schema: &Value, at: &str, place: &Place, root: bool, depth: usize) -> Found {
+    fn schema(
+        &mut self,
+        schema: &Value,
+        at: &str,
+        place: &Place,
+        root: bool,
+        depth: usize,
+    ) -> Found {
         let mut found = Found::default();
         if depth > MAX_DEPTH {
             let why = "nested too deeply";
@@ -176,12 +198,17 @@ impl Walk {
             of_rule(schema, rule, &at, &mut found.of_schema);
         }
         if self.runs_rules && !place.nested && !rules.is_empty() && found.of_schema.is_empty() {
-            let resource = root || flag(schema, "x-kubernetes-embedded-resource");
+            let of_rules = rules::Place {
+                resource: root || flag(schema, "x-kubernetes-embedded-resource"),
+                uncorrelated: place.uncorrelated.as_deref(),
+                count: place.count,
+            };
+            let at = format!("{at}.{RULES}");
             rules::check(
                 schema,
-                resource,
-                &format!("{at}.{RULES}"),
-                place.uncorrelated.as_deref(),
+                &at,
+                &of_rules,
+                &mut self.budget,
                 &mut found.of_rules,
             );
         }
@@ -189,7 +216,7 @@ impl Walk {
     }
 
     fn parts(
-        &self,
+        &mut self,
         schema: &Value,
         at: &str,
         place: &Place,
@@ -198,6 +225,10 @@ impl Walk {
         found: &mut Found,
     ) {
         let field = |name: &str| format!("{at}.{name}");
+        let place = &Place {
+            count: place.count.within(schema),
+            ..place.clone()
+        };
         let has_properties = named(schema, "properties").next().is_some();
         if let Some(additional) = some(schema, "additionalProperties") {
             let at = field("additionalProperties");

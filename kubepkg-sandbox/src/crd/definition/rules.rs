@@ -1,20 +1,32 @@
-//! Whether the rules of a schema compile: `x-kubernetes-validations`.
+//! Whether the rules of a schema compile, and what they may cost: `x-kubernetes-validations`.
 
 use serde_json::Value;
 
-use super::super::cel::{self, Type};
+use super::super::cel::{self, Declared, Type};
 use super::super::path::FieldError;
+use super::budget::{Budget, Count, Expression};
 use super::{flag, list, print, some, text};
 
-/// Checks the rules at one place of a schema. In `uncorrelated` old values can't be told to belong to new ones.
+/// What is known of the place of rules.
+pub(super) struct Place<'p> {
+    /// Whether they are about a whole object.
+    pub(super) resource: bool,
+    /// Where old values can't be told to belong to new ones.
+    pub(super) uncorrelated: Option<&'p str>,
+    pub(super) count: Count,
+}
+
+/// Checks the rules at one place of a schema.
 pub(super) fn check(
     schema: &Value,
-    resource: bool,
     at: &str,
-    uncorrelated: Option<&str>,
+    place: &Place<'_>,
+    budget: &mut Budget,
     errors: &mut Vec<FieldError>,
 ) {
-    let Some(this) = cel::of_schema(schema, resource) else {
+    let types = cel::of_schema(schema, place.resource);
+    let sizes = Declared::of_schema(schema, place.resource);
+    let (Some(this), Some(declared)) = (types, sizes) else {
         let why = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to \
             convert structural schema to CEL declarations";
         errors.push(FieldError::internal(at, why));
@@ -28,8 +40,13 @@ pub(super) fn check(
             this.clone()
         };
         let variables = [("self", this.clone()), ("oldSelf", before)];
-        let uses_old = of_rule(rule, &variables, &at, errors);
-        if let (true, Some(outer)) = (uses_old, uncorrelated) {
+        let mut costs = Costs {
+            declared: &declared,
+            count: place.count,
+            budget,
+        };
+        let uses_old = of_rule(rule, &variables, &at, &mut costs, errors);
+        if let (true, Some(outer)) = (uses_old, place.uncorrelated) {
             let why = format!(
                 "oldSelf cannot be used on the uncorrelatable portion of the schema within {outer}"
             );
@@ -44,42 +61,57 @@ pub(super) fn check(
     }
 }
 
+/// What the costs of expressions come from, and where they are counted.
+struct Costs<'c> {
+    declared: &'c Declared,
+    count: Count,
+    budget: &'c mut Budget,
+}
+
 /// Compiles a rule and its message; says whether the rule speaks of what was before.
 fn of_rule(
     rule: &Value,
     variables: &[(&str, Type)],
     at: &str,
+    costs: &mut Costs<'_>,
     errors: &mut Vec<FieldError>,
 ) -> bool {
-    let mut refused = |field: &str, why: &str| {
+    let (declared, count) = (costs.declared, costs.count);
+    let mut add =
+        |expression, checked: &cel::Checked, field: &str, errors: &mut Vec<FieldError>| {
+            let at = format!("{at}.{field}");
+            costs
+                .budget
+                .add(expression, checked, (declared, count), &at, errors);
+        };
+    let refused = |field: &str, why: &str, errors: &mut Vec<FieldError>| {
         let at = format!("{at}.{field}");
         errors.push(FieldError::invalid_shown(&at, &print::rule(rule), why));
     };
     let checked = match cel::check(text(rule, "rule"), variables) {
         Ok(checked) => checked,
         Err(why) => {
-            refused("rule", &format!("compilation failed: {why}"));
+            refused("rule", &format!("compilation failed: {why}"), errors);
             return false;
         }
     };
     if checked.of != Type::Plain("bool") {
-        refused("rule", "cel expression must evaluate to a bool");
+        refused("rule", "cel expression must evaluate to a bool", errors);
         return false;
     }
-    let message = text(rule, "messageExpression");
+    add(Expression::Rule, &checked, "rule", errors);
+    let (field, message) = ("messageExpression", text(rule, "messageExpression"));
     if !message.is_empty() {
         match cel::check(message, variables) {
             Err(why) => {
                 let why = format!("messageExpression compilation failed: {why}");
-                refused("messageExpression", &why);
+                refused(field, &why, errors);
             }
-            Ok(checked) if checked.of != Type::Plain("string") => {
-                refused(
-                    "messageExpression",
-                    "messageExpression must evaluate to a string",
-                );
+            Ok(message) if message.of != Type::Plain("string") => {
+                let why = "messageExpression must evaluate to a string";
+                refused(field, why, errors);
             }
-            Ok(_) => {}
+            Ok(message) => add(Expression::Message, &message, field, errors),
         }
     }
     checked.variables.iter().any(|name| name == "oldSelf")

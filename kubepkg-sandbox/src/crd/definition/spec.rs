@@ -26,7 +26,7 @@ const IMMUTABLE: &str = "field is immutable";
 pub(super) fn check(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let hoisted = Definition::of(definition);
     let mut errors = Vec::new();
-    of_spec(&hoisted, &mut errors);
+    of_spec(&hoisted, old, &mut errors);
     if let Some(old) = old {
         fixed(definition, old, &mut errors);
     }
@@ -48,7 +48,16 @@ pub(super) fn check(definition: &Value, old: Option<&Value>) -> Vec<FieldError> 
     errors
 }
 
-fn of_spec(definition: &Definition<'_>, errors: &mut Vec<FieldError>) {
+/// Whether a version of another definition had the same schema.
+fn was_there(old: Option<&Value>, version: &Value, schema: &Value) -> bool {
+    let all = old
+        .map(|old| list(&old["spec"]["versions"]))
+        .unwrap_or_default();
+    all.iter()
+        .any(|old| old["name"] == version["name"] && old["schema"]["openAPIV3Schema"] == *schema)
+}
+
+fn of_spec(definition: &Definition<'_>, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let spec = definition.spec;
     let group = text(spec, "group");
     let shown = Value::from(group);
@@ -86,7 +95,7 @@ fn of_spec(definition: &Definition<'_>, errors: &mut Vec<FieldError>) {
         let at = format!("spec.versions[{index}]");
         let name = text(version, "name");
         label(&format!("{at}.name"), name, "", errors);
-        of_version(definition, version, parts, &at, errors);
+        of_version(definition, version, parts, old, &at, errors);
     }
     versions(definition, errors);
     let names = &spec["names"];
@@ -103,7 +112,10 @@ fn of_spec(definition: &Definition<'_>, errors: &mut Vec<FieldError>) {
                 .versions
                 .iter()
                 .any(|(_, parts)| has_status(parts));
-        openapi::check(schema, "spec.validation.openAPIV3Schema", status, errors);
+        let first = definition.versions.first();
+        let kept = first.is_some_and(|(version, _)| was_there(old, version, schema));
+        let at = "spec.validation.openAPIV3Schema";
+        openapi::check(schema, at, status, kept, errors);
     }
     rest(common, "spec", "validation", errors);
     conversion::check(spec, errors);
@@ -119,6 +131,7 @@ fn of_version(
     definition: &Definition<'_>,
     version: &Value,
     parts: &Parts<'_>,
+    old: Option<&Value>,
     at: &str,
     errors: &mut Vec<FieldError>,
 ) {
@@ -135,12 +148,9 @@ fn of_version(
         } else {
             has_status(&definition.common)
         };
-        openapi::check(
-            schema,
-            &format!("{at}.schema.openAPIV3Schema"),
-            status,
-            errors,
-        );
+        let kept = was_there(old, version, schema);
+        let at = format!("{at}.schema.openAPIV3Schema");
+        openapi::check(schema, &at, status, kept, errors);
     }
     rest(parts, at, "schema", errors);
 }

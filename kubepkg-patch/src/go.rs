@@ -5,8 +5,8 @@ use serde_json::{Number, Value};
 
 use crate::value::as_int;
 
-/// `%v`.
-pub(crate) fn plain(value: &Value) -> String {
+/// A value as Go prints it with `%v`, as messages of the API server do.
+pub fn plain(value: &Value) -> String {
     let mut out = String::new();
     write_plain(value, &mut out);
     out

@@ -9,5 +9,7 @@ pub mod merge;
 pub mod schema;
 pub mod ssa;
 pub mod strategic;
+
+pub use go::plain as print_go;
 mod text;
 mod value;

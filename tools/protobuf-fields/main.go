@@ -1,5 +1,5 @@
 // Command protobuf-fields prints how the types of Kubernetes are written in protobuf, as JSON: for each
-// message its fields by number, with their JSON names. kubectl and helm send bodies in that form.
+// message its fields in Go's order, with their numbers and JSON names. kubectl and helm send bodies in that form.
 //
 // The sandbox of kubepkg keeps the answer; see kubepkg-sandbox/src/api/data/README.md.
 package main
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -66,6 +65,10 @@ func typeOf(t reflect.Type) string {
 	}
 	switch t.Kind() {
 	case reflect.String:
+		// Messages about values of a wrong type name it.
+		if t.PkgPath() != "" {
+			return "s:" + t.String()
+		}
 		return "string"
 	case reflect.Bool:
 		return "bool"
@@ -135,7 +138,6 @@ func walk(t reflect.Type) {
 		}
 		fields = append(fields, field{number, parts[0], typeOf(ft), flags})
 	}
-	sort.Slice(fields, func(a, b int) bool { return fields[a].Number < fields[b].Number })
 	messages[name] = fields
 }
 

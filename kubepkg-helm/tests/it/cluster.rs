@@ -14,6 +14,7 @@ mod lifecycle;
 mod post_rendering;
 mod refusals;
 mod requests;
+mod through;
 mod twins;
 mod waiting;
 mod watching;

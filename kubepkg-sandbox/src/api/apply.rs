@@ -79,6 +79,13 @@ impl World {
         let object = decode::typed(kind, merged, &[], body, &mut writer)
             .map_err(|failure| decode::not_converted(kind, &place.name, failure))?;
         let mut object = convert::stored(kind, object);
+        let uid = object::uid(&object);
+        if old.is_none() && !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Failure::conflict(kind, &place.name, &why));
+        }
         if old.is_none() {
             // An apply that creates is an update to the storage, which compares versions only
             // with what is there.

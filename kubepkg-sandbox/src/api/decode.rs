@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::failure::Failure;
-use super::fields;
+use super::fields::{self, Reading};
 use super::kind::Kind;
 use super::object;
 use super::protobuf;
@@ -98,7 +98,7 @@ pub(crate) fn typed(
         all.remove("apiVersion");
     }
     let refused = |why: String| Failure::bad_request(cannot_be_handled(kind, &why));
-    let mut unknown = fields::known(kind, &mut value).map_err(refused)?;
+    let mut unknown = fields::known(kind, &mut value, writer.reading).map_err(refused)?;
     if let Some(custom) = &kind.custom {
         if let Some(meta) = value.get_mut("metadata") {
             let found = fields::known_metadata(meta).map_err(refused)?;
@@ -170,18 +170,97 @@ fn drop_empty_times(value: &mut Value) {
     }
 }
 
-/// The object that a patch has made. What is wrong with it is the patch's fault.
-pub(crate) fn patched(kind: &Kind, value: Value, writer: &mut Writer) -> Result<Value, Failure> {
-    let text = value.to_string();
+/// The object that a patch has made; `shown` is what stands for it in messages. What is wrong with it is the
+/// patch's fault.
+pub(crate) fn patched(
+    kind: &Kind,
+    mut value: Value,
+    shown: &dyn Fn() -> String,
+    writer: &mut Writer,
+) -> Result<Value, Failure> {
+    let refused = |why: &str| {
+        let cause = super::failure::Cause::invalid("patch", &shown().into(), why);
+        Failure::invalid("", "", "", &[cause])
+    };
+    let said_kind = object::text(&value, "kind").to_owned();
+    let said_version = object::text(&value, "apiVersion").to_owned();
+    if kind.custom.is_none() && !said_version.is_empty() {
+        let said_kind = if said_kind.is_empty() {
+            kind.kind.clone()
+        } else {
+            said_kind
+        };
+        if (&*said_kind, &*said_version) != (&*kind.kind, &*kind.api_version()) {
+            let why = other_type(kind, &said_kind, &said_version, &mut value);
+            return Err(refused(&why));
+        }
+    } else if kind.custom.is_none()
+        && let Some(fields) = value.as_object_mut()
+    {
+        // Without a version the server reads into its own form of the kind, which has none of these names.
+        let unknown = fields.keys().filter(|name| !is_type(name));
+        let unknown: Vec<String> = unknown
+            .map(|name| format!("unknown field \"{name}\""))
+            .collect();
+        fields.retain(|name, _| is_type(name));
+        match writer.validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => writer.warnings.extend(unknown),
+            FieldValidation::Strict => {
+                let why = format!("strict decoding error: {}", unknown.join(", "));
+                return Err(refused(&why));
+            }
+        }
+    }
+    let text = if kind.custom.is_some() {
+        value.to_string()
+    } else {
+        String::new()
+    };
     typed(kind, value, &[], text.as_bytes(), writer).map_err(|failure| {
         let prefix = cannot_be_handled(kind, "");
         let why = failure
             .message
             .strip_prefix(&prefix)
             .unwrap_or(&failure.message);
-        let cause = super::failure::Cause::invalid("patch", &Value::String(text), why);
-        Failure::invalid("", "", "", &[cause])
+        refused(why)
     })
+}
+
+/// Whether a field says which type an object has.
+fn is_type(name: &str) -> bool {
+    matches!(name, "kind" | "apiVersion")
+}
+
+/// What is wrong with a patch that makes an object of another kind: the server reads it as that first.
+fn other_type(kind: &Kind, said_kind: &str, said_version: &str, value: &mut Value) -> String {
+    let Some(message) = Types::get().of_kind(said_version, said_kind) else {
+        return format!(
+            "no kind \"{said_kind}\" is registered for version \"{said_version}\" in scheme \
+             \"pkg/runtime/scheme.go:111\""
+        );
+    };
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("kind");
+        fields.remove("apiVersion");
+    }
+    match fields::fit(message, value, Reading::Json) {
+        Err(why) => why,
+        Ok(_) => not_convertible(kind, said_kind, said_version),
+    }
+}
+
+fn not_convertible(kind: &Kind, said_kind: &str, said_version: &str) -> String {
+    let (_, version) = said_version.rsplit_once('/').unwrap_or(("", said_version));
+    let package = if kind.group.is_empty() {
+        "core"
+    } else {
+        kind.group.split('.').next().unwrap_or_default()
+    };
+    format!(
+        "converting ({version}.{said_kind}) to ({package}.{}): unknown conversion",
+        kind.kind
+    )
 }
 
 /// What is wrong with an object that an apply has made is the server's own fault.
@@ -253,15 +332,7 @@ fn wrong_type(kind: &Kind, said_kind: &str, said_version: &str, name: &str) -> F
             ),
         ));
     }
-    let package = if kind.group.is_empty() {
-        "core"
-    } else {
-        kind.group.split('.').next().unwrap_or_default()
-    };
-    let why = format!(
-        "converting ({version}.{said_kind}) to ({package}.{}): unknown conversion",
-        kind.kind
-    );
+    let why = not_convertible(kind, said_kind, said_version);
     Failure::bad_request(cannot_be_handled_as(said_kind, version, kind, &why))
 }
 

@@ -6,15 +6,18 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::kind::Kind;
 use super::object::{self, default};
+use super::patch::Way;
 use super::world::World;
 use crate::crd;
 
 /// Fills in what a client may leave out.
-pub(crate) fn apply(kind: &Kind, object: &mut Value) {
+pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
     if let Some(custom) = &kind.custom {
         // Patches bring fields that no client was warned of.
         crd::prune(object, &custom.schema);
-        crd::drop_nulls(object, &custom.schema);
+        if way != Some(Way::Apply) {
+            crd::drop_nulls(object, &custom.schema);
+        }
         crd::set_defaults(object, &custom.schema);
         return;
     }
@@ -22,6 +25,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("", "namespaces") => {
             let name = object::name(object).to_owned();
             labelled(object, "labels", "kubernetes.io/metadata.name", &name);
+            phase(object, "Active");
         }
         ("discovery.k8s.io", _) => {
             for port in items(object, "/ports") {
@@ -49,10 +53,19 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
             at(object, "/spec", |spec| {
                 default(spec, "volumeMode", "Filesystem");
             });
+            phase(object, "Pending");
         }
-        ("", "persistentvolumes") => at(object, "/spec", |spec| {
-            default(spec, "volumeMode", "Filesystem");
-            default(spec, "persistentVolumeReclaimPolicy", "Retain");
+        ("", "persistentvolumes") => {
+            at(object, "/spec", |spec| {
+                default(spec, "volumeMode", "Filesystem");
+                default(spec, "persistentVolumeReclaimPolicy", "Retain");
+                at(spec, "/hostPath", |path| default(path, "type", ""));
+            });
+            phase(object, "Pending");
+        }
+        ("", "replicationcontrollers") => replication_controller(object),
+        ("apiregistration.k8s.io", _) => at(object, "/spec/service", |service| {
+            default(service, "port", 443);
         }),
         ("apps", _) => {
             if kind.plural == "daemonsets" {
@@ -86,32 +99,6 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
 /// Values that stay when a writer leaves them out: the API server copies them from the stored
 /// object.
 pub(crate) fn carried(kind: &Kind, old: &Value, new: &mut Value) {
-    if kind.is("", "services") && new["spec"]["type"] != "ExternalName" {
-        for field in [
-            "clusterIP",
-            "clusterIPs",
-            "ipFamilies",
-            "ipFamilyPolicy",
-            "healthCheckNodePort",
-        ] {
-            let before = old["spec"][field].clone();
-            let absent = new["spec"][field].is_null() || new["spec"][field] == "";
-            if absent && !before.is_null() {
-                new["spec"][field] = before;
-            }
-        }
-        let ports: Vec<Value> = object::list(&old["spec"]["ports"]).cloned().collect();
-        for port in items(new, "/spec/ports") {
-            let same =
-                |one: &&Value| one["port"] == port["port"] && one["protocol"] == port["protocol"];
-            if let Some(number) = ports.iter().find(same).map(|old| old["nodePort"].clone())
-                && port["nodePort"].is_null()
-                && !number.is_null()
-            {
-                port["nodePort"] = number;
-            }
-        }
-    }
     if kind.is("", "pods") && new["spec"]["nodeName"].is_null() {
         let node = old["spec"]["nodeName"].clone();
         if !node.is_null() {
@@ -122,9 +109,6 @@ pub(crate) fn carried(kind: &Kind, old: &Value, new: &mut Value) {
 
 /// What the server allots to a new object.
 pub(crate) fn server(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Failure> {
-    if kind.is("", "services") {
-        allot(world, object);
-    }
     if kind.is("", "pods") {
         account(world, kind, object)?;
     }
@@ -297,10 +281,13 @@ fn workload(kind: &Kind, object: &mut Value) {
             default(spec, "revisionHistoryLimit", 10);
             default(spec, "podManagementPolicy", "OrderedReady");
             default(spec, "updateStrategy", json!({}));
-            default(&mut spec["updateStrategy"], "type", "RollingUpdate");
-            if spec["updateStrategy"]["type"] == "RollingUpdate" {
-                default(&mut spec["updateStrategy"], "rollingUpdate", json!({}));
-                default(&mut spec["updateStrategy"]["rollingUpdate"], "partition", 0);
+            let update = &mut spec["updateStrategy"];
+            if object::text(update, "type").is_empty() {
+                update["type"] = "RollingUpdate".into();
+                default(update, "rollingUpdate", json!({}));
+            }
+            if update["type"] == "RollingUpdate" && update["rollingUpdate"].is_object() {
+                default(&mut update["rollingUpdate"], "partition", 0);
             }
             default(spec, "persistentVolumeClaimRetentionPolicy", json!({}));
             let policy = &mut spec["persistentVolumeClaimRetentionPolicy"];
@@ -334,6 +321,33 @@ fn workload(kind: &Kind, object: &mut Value) {
         _ => return,
     }
     template(spec);
+}
+
+/// A controller of the first days: its labels and its selector follow those of its pods.
+fn replication_controller(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    at(object, "/spec", |spec| {
+        if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+            default(spec, "selector", labels.clone());
+        }
+        default(spec, "replicas", 1);
+        template(spec);
+    });
+    let own = object["metadata"]["labels"].as_object();
+    if own.is_none_or(serde_json::Map::is_empty) && labels.is_object() {
+        object::set(object, "labels", labels);
+    }
+}
+
+/// What a status says when nobody has said anything.
+fn phase(object: &mut Value, phase: &str) {
+    if object["status"].is_null() {
+        object["status"] = json!({});
+    }
+    let none = object["status"]["phase"].as_str().is_none_or(str::is_empty);
+    if none && object["status"].is_object() {
+        object["status"]["phase"] = phase.into();
+    }
 }
 
 fn template(spec: &mut Value) {
@@ -383,7 +397,8 @@ fn service(spec: &mut Value) {
         return;
     }
     default(spec, "internalTrafficPolicy", "Cluster");
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+    let outside = object::list(&spec["externalIPs"]).next().is_some();
+    if outside || matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
         default(spec, "externalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {
@@ -395,32 +410,6 @@ fn service(spec: &mut Value) {
             "sessionAffinityConfig",
             json!({"clientIP": {"timeoutSeconds": 10800}}),
         );
-    }
-}
-
-fn allot(world: &mut World, object: &mut Value) {
-    let spec = &mut object["spec"];
-    let kind = object::text(spec, "type").to_owned();
-    if kind == "ExternalName" {
-        return;
-    }
-    if object::text(spec, "clusterIP").is_empty() {
-        // The range is 10.0.0.0/16; the low addresses are left for those that are asked for.
-        let number = 4096 + world.ids.below(61_000);
-        spec["clusterIP"] = format!("10.0.{}.{}", number >> 8, number & 255).into();
-    }
-    let address = spec["clusterIP"].clone();
-    default(spec, "clusterIPs", json!([address]));
-    default(spec, "ipFamilies", json!(["IPv4"]));
-    default(spec, "ipFamilyPolicy", "SingleStack");
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer")
-        && spec["allocateLoadBalancerNodePorts"] != false
-    {
-        for port in items(spec, "/ports") {
-            if port["nodePort"].as_i64().unwrap_or(0) == 0 {
-                port["nodePort"] = (30_000 + world.ids.below(2768)).into();
-            }
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::decode;
 use super::encode::{self, Form};
 use super::failure::{Cause, Failure, details};
 use super::kind::Kind;
-use super::list::Filter;
+use super::list::{self, Filter};
 use super::object;
 use super::request::{Call, Place};
 use super::world::{Answer, World};
@@ -54,7 +54,10 @@ impl Options {
                  \"pkg/runtime/scheme.go:111\""
             )));
         }
-        let from_query = |name: &str| Some(call.query.get(name)).filter(|text| !text.is_empty());
+        // Options stand in the body or in the query, never in both.
+        let asked = call.body.is_empty();
+        let from_query =
+            |name: &str| Some(call.query.get(name)).filter(|text| asked && !text.is_empty());
         let policy = match body["propagationPolicy"]
             .as_str()
             .or_else(|| from_query("propagationPolicy"))
@@ -88,7 +91,8 @@ impl Options {
             (policy, None) => policy,
         };
         let dry = object::list(&body["dryRun"]).filter_map(Value::as_str);
-        let dry: Vec<&str> = dry.chain(call.query.all("dryRun")).collect();
+        let queried = call.query.all("dryRun").filter(|_| asked);
+        let dry: Vec<&str> = dry.chain(queried).collect();
         if dry.iter().any(|value| *value != "All") {
             let shown = json!(dry).to_string();
             let cause = Cause::unsupported("dryRun", &shown, &["All"]);
@@ -153,19 +157,25 @@ impl World {
         now: Timestamp,
     ) -> Result<Answer, Failure> {
         let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
-        let options = Options::parse(call)?;
-        let filter = Filter::parse(kind, namespace, &call.query)?;
-        let chosen: Vec<Arc<Value>> = self
-            .store
-            .list(&kind.stored_in, namespace, None)
-            .filter(|(key, object)| filter.matches(key, object))
-            .map(|(_, object)| Arc::clone(object))
-            .collect();
-        let version = self.store.version();
-        for object in &chosen {
-            self.begin_delete(kind, object, &options, now);
+        for parameter in ["limit", "timeoutSeconds"] {
+            list::integer(call.query.get(parameter))?;
         }
-        let metadata = json!({"resourceVersion": version.to_string()});
+        let filter = Filter::parse(kind, namespace, &call.query)?;
+        list::check_versions(&call.query, false)?;
+        let options = Options::parse(call)?;
+        let (chosen, mut metadata) = self.page(&filter, call)?;
+        if kind.custom.is_some() && form == Form::Plain {
+            object::default(&mut metadata, "continue", "");
+        }
+        for object in &chosen {
+            // A page may be older than what is there.
+            let (namespace, name) = object::key(object);
+            let Some(found) = self.store.get(&kind.stored_in, &namespace, &name).cloned() else {
+                continue;
+            };
+            check_preconditions(kind, &found, &options)?;
+            self.begin_delete(kind, &found, &options, now);
+        }
         Ok(Answer::bytes(
             200,
             encode::many(kind, &chosen, &metadata, form, now),

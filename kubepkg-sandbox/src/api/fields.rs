@@ -11,6 +11,7 @@ use super::decode;
 use super::kind::Kind;
 use super::quantity;
 use super::structs::{Field, Shape, Types};
+use super::times;
 
 /// Reads JSON and says which fields are there more than once; the last one counts.
 pub(crate) fn parse(body: &[u8]) -> Result<(Value, Vec<String>), String> {
@@ -145,42 +146,62 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
 /// Drops fields that the kind does not have and names them. The error says which value has the
 /// wrong type, as Go's decoder says it.
-pub(crate) fn known(kind: &Kind, value: &mut Value) -> Result<Vec<String>, String> {
+pub(crate) fn known(
+    kind: &Kind,
+    value: &mut Value,
+    reading: Reading,
+) -> Result<Vec<String>, String> {
     let types = Types::get();
     let message = types.of_kind(&kind.api_version(), &kind.kind);
     let Some(message) = message.filter(|_| kind.custom.is_none()) else {
         return Ok(Vec::new());
     };
-    let mut check = Check {
-        types,
-        unknown: Vec::new(),
-    };
-    check.message(message, value, "")?;
+    let unknown = fit(message, value, reading)?;
     types.tidy(message, value);
     types.fill(message, value);
+    Ok(unknown)
+}
+
+/// Drops fields that a structure does not have and names them.
+pub(crate) fn fit(
+    message: &str,
+    value: &mut Value,
+    reading: Reading,
+) -> Result<Vec<String>, String> {
+    let mut check = Check {
+        types: Types::get(),
+        unknown: Vec::new(),
+        reading,
+    };
+    check.message(message, value, "")?;
     Ok(check.unknown)
+}
+
+/// Which part of Kubernetes reads, which is told by its words for wrong types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// A decoder of JSON.
+    Json,
+    /// A converter of what a strategic patch has made.
+    Converted,
 }
 
 /// The same for the metadata of custom resources and of objects in them. Paths in errors start there.
 pub(crate) fn known_metadata(meta: &mut Value) -> Result<Vec<String>, String> {
     const MESSAGE: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta";
-    let mut check = Check {
-        types: Types::get(),
-        unknown: Vec::new(),
-    };
     if !meta.is_object() && !meta.is_null() {
         let found = decode::go_type(meta);
         return Err(format!(
             "json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"
         ));
     }
-    check.message(MESSAGE, meta, "")?;
-    Ok(check.unknown)
+    fit(MESSAGE, meta, Reading::Json)
 }
 
 struct Check<'a> {
     types: &'a Types,
     unknown: Vec<String>,
+    reading: Reading,
 }
 
 impl Check<'_> {
@@ -217,7 +238,11 @@ impl Check<'_> {
         value: &mut Value,
         path: &str,
     ) -> Result<(), String> {
-        let place = Place { message, path };
+        let place = Place {
+            message,
+            path,
+            reading: self.reading,
+        };
         if !field.repeated() {
             return self.value(&field.of, value, &place);
         }
@@ -251,9 +276,14 @@ impl Check<'_> {
             Shape::Int64 => value.is_i64(),
             Shape::Double => value.is_number(),
             Shape::Bytes => return bytes(value),
-            Shape::Raw | Shape::Time | Shape::MicroTime | Shape::Duration | Shape::IntOrString => {
-                true
-            }
+            Shape::Time | Shape::MicroTime => match value.as_str() {
+                Some(text) => {
+                    let micro = Shape::of(of) == Shape::MicroTime;
+                    return times::offence(text, micro).map_or(Ok(()), Err);
+                }
+                None => false,
+            },
+            Shape::Raw | Shape::Duration | Shape::IntOrString => true,
             Shape::Quantity => {
                 let text = match &*value {
                     Value::String(text) => text.clone(),
@@ -267,6 +297,11 @@ impl Check<'_> {
             Shape::Message(name) => {
                 if value.is_object() {
                     return self.message(name, value, place.path);
+                }
+                if self.reading == Reading::Converted {
+                    let found = not_converted(value, "[]");
+                    let found = found.rsplit(' ').next().unwrap_or_default();
+                    return Err(format!("cannot restore struct from: {found}"));
                 }
                 false
             }
@@ -322,10 +357,14 @@ const DOT: &str = "\u{2}";
 struct Place<'a> {
     message: &'a str,
     path: &'a str,
+    reading: Reading,
 }
 
 impl Place<'_> {
     fn wrong(&self, value: &Value, wanted: &str) -> String {
+        if self.reading == Reading::Converted {
+            return not_converted(value, wanted);
+        }
         let found = match value {
             // Go names the number when it is one of a wrong kind.
             Value::Number(number) if wanted.starts_with("int") => format!("number {number}"),
@@ -344,8 +383,39 @@ impl Place<'_> {
     }
 }
 
+/// What `DefaultUnstructuredConverter` says of a value of a wrong type.
+fn not_converted(value: &Value, wanted: &str) -> String {
+    let found = match value {
+        Value::Bool(_) => "bool",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+        Value::Number(number) if number.is_f64() => "float64",
+        _ => "int64",
+    };
+    if wanted.starts_with("[]") {
+        return format!("cannot restore slice from {found}");
+    }
+    if wanted.starts_with("map[") {
+        return format!("cannot restore map from {found}");
+    }
+    match wanted {
+        "bool" => "unrecognized type: bool".to_owned(),
+        "int32" | "int64" | "float64" if found == "float64" => {
+            format!("cannot convert float64 to {wanted}")
+        }
+        "int32" | "int64" | "float64" => format!("unrecognized type: {wanted}"),
+        // Go turns a number into a letter, which the converter refuses.
+        _ if found == "int64" => format!("cannot convert int64 to {wanted}"),
+        _ => "unrecognized type: string".to_owned(),
+    }
+}
+
 /// A type as Go writes it.
 fn go_name(of: &str) -> String {
+    if let Some(named) = of.strip_prefix("s:") {
+        return named.to_owned();
+    }
     match Shape::of(of) {
         Shape::Bool => "bool".to_owned(),
         Shape::Int32 => "int32".to_owned(),

@@ -92,7 +92,11 @@ impl World {
     }
 
     /// The objects of one page and the metadata of the list.
-    fn page(&self, filter: &Filter, call: &Call) -> Result<(Vec<Arc<Value>>, Value), Failure> {
+    pub(crate) fn page(
+        &self,
+        filter: &Filter,
+        call: &Call,
+    ) -> Result<(Vec<Arc<Value>>, Value), Failure> {
         let query = &call.query;
         let limit = integer(query.get("limit"))?;
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
@@ -190,7 +194,7 @@ impl World {
 }
 
 /// Which of the version parameters go together.
-fn check_versions(query: &Query, watching: bool) -> Result<(), Failure> {
+pub(crate) fn check_versions(query: &Query, watching: bool) -> Result<(), Failure> {
     let field = "resourceVersionMatch";
     let refuse = |cause: Cause| Err(Failure::invalid_options("ListOptions", cause));
     let matching = query.get(field);

@@ -54,7 +54,13 @@ pub(crate) fn label(text: &str) -> Vec<String> {
         wrong.push(too_long(63));
     }
     if !is_label(text) {
-        wrong.push(LABEL.to_owned());
+        // What is a subdomain, and no label, has dots.
+        let why = if subdomain(text).is_empty() && text.len() <= 63 {
+            "must not contain dots"
+        } else {
+            LABEL
+        };
+        wrong.push(why.to_owned());
     }
     wrong
 }

@@ -5,9 +5,13 @@ use serde_json::{Map, Value, json};
 use super::failure::Cause;
 use super::names;
 use super::object;
+use super::structs::Types;
 
 /// All annotations together may have this many bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// The structure of an owner.
+const OWNER: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.OwnerReference";
 
 /// What differs between kinds.
 pub(crate) struct Rules<'r> {
@@ -142,7 +146,14 @@ fn owners(meta: &Value, at: &str) -> Vec<Cause> {
             named(first),
             named(second)
         );
-        causes.push(Cause::invalid(at, &meta["ownerReferences"], &why));
+        let written: Vec<String> = object::list(&meta["ownerReferences"])
+            .map(|owner| Types::get().written(OWNER, owner))
+            .collect();
+        causes.push(Cause {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: [{}]: {why}", written.join(",")),
+            field: at.to_owned(),
+        });
     }
     causes
 }

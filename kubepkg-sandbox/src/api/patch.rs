@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kubepkg_patch::merge::Dialect;
 use serde_json::Value;
 
 use super::apply;
@@ -10,13 +11,13 @@ use super::convert;
 use super::decode;
 use super::encode::{self, Form};
 use super::failure::Failure;
-use super::fields;
+use super::fields::{self, Reading};
 use super::kind::Kind;
 use super::managed;
-use super::object;
 use super::request::{Call, Place};
+use super::structs::Types;
 use super::world::{Answer, World};
-use super::write::{Writer, check_name, place_in_namespace};
+use super::write::{Writer, check_place};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -69,6 +70,7 @@ impl World {
         let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
         let way = Way::of(kind, call)?;
         let mut writer = Writer::of(call, "PatchOptions", &place.subresource, now)?;
+        writer.way = Some(way);
         apply::check_options(way, call)?;
         if way == Way::Apply {
             return self.apply(call, kind, place, form, writer);
@@ -76,11 +78,15 @@ impl World {
         let old = self.read(kind, place)?;
         let current = encode::with_type(kind, &old);
         let changed = changed(kind, way, &current, &call.body)?;
-        let object = decode::patched(kind, changed, &mut writer)?;
-        check_name(place, object::name(&object))?;
-        place_in_namespace(kind, &place.namespace, &object)?;
-        let object = convert::stored(kind, object);
-        let stored = self.commit_change(kind, &old, object, &mut writer);
+        if way == Way::Strategic {
+            writer.reading = Reading::Converted;
+        }
+        let shown = || shown(kind, way, &current, &call.body);
+        let object = decode::patched(kind, changed, &shown, &mut writer)?;
+        let stored = check_place(kind, place, &object).and_then(|()| {
+            let object = convert::stored(kind, object);
+            self.commit_change(kind, &old, object, &mut writer)
+        });
         let stored = stored.map_err(|failure| failure.warned(&writer.warnings))?;
         Ok(writer.answer(200, kind, &stored, form))
     }
@@ -137,4 +143,28 @@ pub(crate) fn changed(
                 .map_err(|error| Failure::bad_request(error.to_string()))
         }
     }
+}
+
+/// What stands for a patched object in messages: its text as the server makes it, where what the patch does not
+/// touch keeps the order of Go's structures, or the patch when that is a strategic one.
+fn shown(kind: &Kind, way: Way, current: &Value, body: &[u8]) -> String {
+    if way == Way::Strategic {
+        let patch = fields::parse(body).map(|(patch, _)| patch);
+        return kubepkg_patch::print_go(&patch.unwrap_or_default());
+    }
+    let types = Types::get();
+    let message = types.of_kind(&kind.api_version(), &kind.kind);
+    let text = match message.filter(|_| kind.custom.is_none()) {
+        Some(message) => types.written(message, current),
+        None => current.to_string(),
+    };
+    let patched = if way == Way::Json {
+        let patch = kubepkg_patch::json::Patch::parse(body);
+        patch
+            .and_then(|patch| patch.apply_text(text.as_bytes()))
+            .ok()
+    } else {
+        kubepkg_patch::merge::apply_text(text.as_bytes(), body, Dialect::V4).ok()
+    };
+    patched.unwrap_or(text)
 }

@@ -1,6 +1,7 @@
 //! What the server decides about an object before it looks whether it is valid: the
 //! `PrepareForCreate` and `PrepareForUpdate` of `pkg/registry` in Kubernetes.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
@@ -14,15 +15,15 @@ pub(crate) fn take_managed_fields(object: &mut Value) -> Option<Value> {
 
 /// A new object: its status is the server's.
 pub(crate) fn create(kind: &Kind, object: &mut Value) {
-    if kind.has_status()
-        && let Some(fields) = object.as_object_mut()
-    {
+    // Nodes tell of themselves from the start.
+    let status = kind.has_status() && !kind.is("", "nodes");
+    if status && let Some(fields) = object.as_object_mut() {
         fields.remove("status");
     }
     if kind.custom.is_some() {
         return;
     }
-    if kind.has_status() {
+    if status {
         let types = Types::get();
         let message = types.of_kind(&kind.api_version(), &kind.kind);
         if let Some(status) = message.and_then(|message| types.zero(message).remove("status")) {
@@ -47,8 +48,12 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
             object["status"] = json!({"loadBalancer": {}});
         }
         ("", "persistentvolumeclaims") => protect(object, "kubernetes.io/pvc-protection"),
-        ("", "persistentvolumes") => protect(object, "kubernetes.io/pv-protection"),
-        ("", "nodes") | ("apps", "deployments") | ("batch", "jobs" | "cronjobs") => {
+        ("", "persistentvolumes") => {
+            protect(object, "kubernetes.io/pv-protection");
+            object["status"]["lastPhaseTransitionTime"] =
+                object["metadata"]["creationTimestamp"].clone();
+        }
+        ("apps", "deployments") | ("batch", "jobs" | "cronjobs") => {
             object["status"] = json!({});
         }
         ("apps", "replicasets") | ("", "replicationcontrollers") => {
@@ -92,7 +97,7 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
 }
 
 /// A changed object: who writes the main resource does not write its status, and the other way.
-pub(crate) fn update(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
+pub(crate) fn update(kind: &Kind, old: &Value, new: &mut Value, subresource: &str, now: Timestamp) {
     match subresource {
         "status" => {
             let status = new.get("status").cloned();
@@ -104,6 +109,17 @@ pub(crate) fn update(kind: &Kind, old: &Value, new: &mut Value, subresource: &st
                     Some(status) => fields.insert("status".into(), status),
                     None => fields.remove("status"),
                 };
+            }
+            if kind.is("", "persistentvolumes") {
+                note_phase(old, new, now);
+            }
+            if kind.is("", "pods") {
+                // Its class follows from what it asks for.
+                let class = old["status"]["qosClass"].clone();
+                if !class.is_null() {
+                    object::entry(new, "status")
+                        .map(|status| status.insert("qosClass".into(), class));
+                }
             }
             if kind.custom.is_none() {
                 // Built-in kinds let annotations and finalizers through.
@@ -136,6 +152,9 @@ pub(crate) fn update(kind: &Kind, old: &Value, new: &mut Value, subresource: &st
             if kind.group == "rbac.authorization.k8s.io" {
                 no_rules(new);
             }
+            if kind.is("apps", "daemonsets") {
+                count_templates(old, new);
+            }
             if kind.is("", "namespaces") {
                 new["spec"] = old["spec"].clone();
             }
@@ -163,6 +182,40 @@ fn store_versions(definition: &mut Value) {
         && !stored.contains(&storing)
     {
         stored.push(storing);
+    }
+}
+
+/// When a volume got into its phase, unless the writer says so.
+fn note_phase(old: &Value, new: &mut Value, now: Timestamp) {
+    const FIELD: &str = "lastPhaseTransitionTime";
+    let before = old["status"][FIELD].clone();
+    let same_phase = old["status"]["phase"] == new["status"]["phase"];
+    let said = &new["status"][FIELD];
+    let time = match (same_phase, said.is_null() || *said == before) {
+        (true, _) if said.is_null() => before,
+        (false, true) => object::time(now).into(),
+        _ => return,
+    };
+    if let Some(status) = object::entry(new, "status").filter(|_| !time.is_null()) {
+        status.insert(FIELD.to_owned(), time);
+    }
+}
+
+/// A DaemonSet counts its templates.
+fn count_templates(old: &Value, new: &mut Value) {
+    const KEY: &str = "deprecated.daemonset.template.generation";
+    let before = &old["metadata"]["annotations"][KEY];
+    let before: i64 = before
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let changed = old["spec"]["template"] != new["spec"]["template"];
+    let count = before + i64::from(changed);
+    if count > 0
+        && let Some(annotations) =
+            object::metadata(new).and_then(|meta| entry_of(meta, "annotations"))
+    {
+        annotations.insert(KEY.to_owned(), count.to_string().into());
     }
 }
 

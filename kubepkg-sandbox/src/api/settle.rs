@@ -70,7 +70,12 @@ fn namespaces(world: &mut World, news: &[Event], now: Timestamp) {
             .is_none()
         {
             let certificate = json!({
-                "metadata": {"name": "kube-root-ca.crt"},
+                "metadata": {"name": "kube-root-ca.crt", "annotations": {
+                    "kubernetes.io/description":
+                        "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
+                         endpoints such as the internal service IP or kubernetes.default.svc. No other usage is \
+                         guaranteed across distributions of Kubernetes clusters.",
+                }},
                 "data": {"ca.crt": world.certificate.clone()},
             });
             bootstrap::make(world, ("", "v1", "configmaps"), &name, certificate, now);

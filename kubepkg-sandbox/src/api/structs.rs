@@ -1,5 +1,5 @@
-//! The Go types of the built-in kinds: which fields they have, of which types, and how protobuf
-//! numbers them.
+//! The Go types of the built-in kinds: which fields they have, of which types, in which order, and how
+//! protobuf numbers them.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -186,6 +186,76 @@ impl Types {
         });
     }
 
+    /// A value of a message as Go writes it: fields in the order of the structure.
+    pub(crate) fn written(&self, message: &str, value: &Value) -> String {
+        let mut out = String::new();
+        self.write_message(message, value, &mut out);
+        out
+    }
+
+    fn write_message(&self, message: &str, value: &Value, out: &mut String) {
+        let Some(object) = value.as_object() else {
+            out.push_str(&value.to_string());
+            return;
+        };
+        let mut order = Vec::new();
+        self.names(message, &mut order);
+        if !order.contains(&"apiVersion") {
+            // Kind and version of an object come first.
+            order.splice(0..0, ["kind", "apiVersion"]);
+        }
+        let mut all: Vec<(&String, &Value)> = object.iter().collect();
+        let place = |name: &str| order.iter().position(|one| *one == name);
+        all.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+        write_object(
+            all,
+            out,
+            &|name, value, out| match self.field(message, name) {
+                Some(field) => self.write_value(&field.of, value, out),
+                None => out.push_str(&value.to_string()),
+            },
+        );
+    }
+
+    fn write_value(&self, of: &str, value: &Value, out: &mut String) {
+        match (Shape::of(of), value) {
+            (Shape::Message(inner) | Shape::Either(inner), Value::Object(_)) => {
+                self.write_message(inner, value, out);
+            }
+            (Shape::Map(item), Value::Object(entries)) => {
+                let entries = entries.iter().collect();
+                write_object(entries, out, &|_, value, out| {
+                    self.write_value(item, value, out);
+                });
+            }
+            (shape, Value::Array(items)) => {
+                let of = match shape {
+                    Shape::List(item) => item,
+                    _ => of,
+                };
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    self.write_value(of, item, out);
+                }
+                out.push(']');
+            }
+            _ => out.push_str(&value.to_string()),
+        }
+    }
+
+    /// The fields of a message in Go's order, those of inline structures in their places.
+    fn names<'a>(&'a self, message: &str, names: &mut Vec<&'a str>) {
+        for field in self.fields(message) {
+            match Shape::of(&field.of) {
+                Shape::Message(inner) if field.inline() => self.names(inner, names),
+                _ => names.push(&field.name),
+            }
+        }
+    }
+
     /// The field of this name in JSON, inline ones searched too.
     pub(crate) fn field(&self, message: &str, name: &str) -> Option<&Field> {
         let fields = self.fields(message);
@@ -200,6 +270,23 @@ impl Types {
             })
         })
     }
+}
+
+fn write_object(
+    entries: Vec<(&String, &Value)>,
+    out: &mut String,
+    write: &dyn Fn(&str, &Value, &mut String),
+) {
+    out.push('{');
+    for (index, (name, value)) in entries.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        out.push_str(&Value::from(name.as_str()).to_string());
+        out.push(':');
+        write(name, value, out);
+    }
+    out.push('}');
 }
 
 /// Does something to every message in the value of a field.
@@ -234,5 +321,25 @@ pub(crate) fn is_empty(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_written_in_the_order_of_the_structure() {
+        const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta";
+        let value = json!({
+            "finalizers": ["a"], "name": "x", "labels": {"b": "1", "a": "2"},
+            "ownerReferences": [{"controller": true, "uid": "u", "kind": "K", "apiVersion": "v1"}],
+        });
+        let types = Types::get();
+        assert_eq!(
+            types.written(META, &value),
+            r#"{"name":"x","labels":{"a":"2","b":"1"},"ownerReferences":[{"apiVersion":"v1","kind":"K","uid":"u","controller":true}],"finalizers":["a"]}"#
+        );
     }
 }

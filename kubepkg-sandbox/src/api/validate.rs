@@ -4,6 +4,8 @@
 //! (names, labels, owners, finalizers, selectors, immutable fields). The conformance suite lists
 //! what is compared.
 
+mod status;
+
 use serde_json::{Value, json};
 
 use super::failure::Cause;
@@ -12,6 +14,7 @@ use super::names;
 use super::object;
 use super::object_meta;
 use super::selector::Labels;
+use super::service_addresses;
 use crate::crd;
 
 /// What is wrong with a new object.
@@ -39,6 +42,26 @@ fn of_schema(errors: Vec<crd::FieldError>) -> impl Iterator<Item = Cause> {
 /// What is wrong with a changed object.
 pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) -> Vec<Cause> {
     let mut causes = metadata(kind, new, false);
+    if kind.custom.is_none() {
+        // The server looks several times, and tells each time.
+        let twice = [
+            "metadata.labels",
+            "metadata.annotations",
+            "metadata.ownerReferences",
+        ];
+        let again: Vec<Cause> = causes
+            .iter()
+            .filter(|cause| twice.contains(&cause.field.as_str()))
+            .cloned()
+            .collect();
+        let whole = ["configmaps", "secrets", "services", "serviceaccounts"];
+        let times = if kind.group.is_empty() && whole.contains(&kind.plural.as_str()) {
+            3
+        } else {
+            2
+        };
+        causes.extend(std::iter::repeat_n(again, times).flatten());
+    }
     if object::terminating(old) {
         let before = object::finalizers(old);
         let added: Vec<String> = object::finalizers(new)
@@ -56,6 +79,12 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) 
             causes.push(Cause::forbidden("metadata.finalizers", &why));
         }
     }
+    if subresource == "status" {
+        causes.extend(status::changed(kind, old, new));
+    }
+    if kind.is("", "services") {
+        causes.extend(service_addresses::changed(old, new));
+    }
     causes.extend(of_kind(kind, new));
     causes.extend(immutable(kind, old, new));
     let definition = kind.is("apiextensions.k8s.io", "customresourcedefinitions");
@@ -71,9 +100,10 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) 
 /// Metadata that the server alone writes and that a client sends otherwise than it is.
 pub(crate) fn frozen(old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let sent = &new["metadata"][field];
-        if !sent.is_null() && *sent != old["metadata"][field] {
+        let none = sent.is_null() || *sent == "";
+        if !none && *sent != old["metadata"][field] {
             // The server looks twice, and tells both times.
             for _ in 0..2 {
                 let at = format!("metadata.{field}");
@@ -137,11 +167,25 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
             causes.push(Cause::required("spec.accessModes", why));
         }
         ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets") => {
-            workload(&mut causes, spec);
+            workload(&mut causes, spec, kind.singular.as_str());
             let strategy = &spec["strategy"];
             if strategy["type"] == "Recreate" && !strategy["rollingUpdate"].is_null() {
                 let why = "may not be specified when strategy `type` is 'Recreate'";
                 causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));
+            }
+            let (at, update) = if kind.plural == "daemonsets" {
+                ("spec.updateStrategy", &spec["updateStrategy"])
+            } else {
+                ("spec.strategy", strategy)
+            };
+            if update["type"] == "RollingUpdate" && kind.plural != "statefulsets" {
+                rolling(&mut causes, &update["rollingUpdate"], at);
+            }
+            let seconds = &spec["progressDeadlineSeconds"];
+            let ready = spec["minReadySeconds"].as_i64().unwrap_or(0);
+            if seconds.as_i64().is_some_and(|seconds| seconds <= ready) {
+                let why = "must be greater than minReadySeconds";
+                causes.push(Cause::invalid("spec.progressDeadlineSeconds", seconds, why));
             }
         }
         ("batch", "jobs") => {
@@ -198,7 +242,7 @@ fn keys(causes: &mut Vec<Cause>, object: &Value, field: &str) {
     }
 }
 
-fn workload(causes: &mut Vec<Cause>, spec: &Value) {
+fn workload(causes: &mut Vec<Cause>, spec: &Value, word: &str) {
     if let Some(replicas) = spec["replicas"].as_i64().filter(|replicas| *replicas < 0) {
         let why = "must be greater than or equal to 0";
         causes.push(Cause::invalid("spec.replicas", &json!(replicas), why));
@@ -210,13 +254,78 @@ fn workload(causes: &mut Vec<Cause>, spec: &Value) {
             mismatch(causes, template);
         }
         Some(selector) if selector.is_empty() => {
-            let why = "empty selector is invalid for deployment";
-            causes.push(Cause::invalid("spec.selector", &spec["selector"], why));
+            let why = format!("empty selector is invalid for {word}");
+            causes.push(Cause::invalid("spec.selector", &spec["selector"], &why));
         }
         Some(selector) if !selector.matches(template) => mismatch(causes, template),
         Some(_) => {}
     }
     containers(causes, &template["spec"], "spec.template.spec");
+}
+
+/// How many may be too many or too few while a workload is rolled over.
+fn rolling(causes: &mut Vec<Cause>, rolling: &Value, at: &str) {
+    let daemons = at == "spec.updateStrategy";
+    let fields = ["maxUnavailable", "maxSurge"].map(|field| (field, &rolling[field]));
+    let path = |field: &str| format!("{at}.rollingUpdate.{field}");
+    for (field, value) in fields {
+        match value {
+            Value::String(text) if percent(text).is_none() => {
+                let why = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  \
+                           or '93%', regex used for validation is '[0-9]+%')";
+                causes.push(Cause::invalid(path(field), value, why));
+            }
+            Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
+                let why = "must be greater than or equal to 0";
+                causes.push(Cause::invalid(path(field), value, why));
+            }
+            _ => {}
+        }
+    }
+    let some = |value: &Value| match value {
+        Value::String(text) => percent(text).unwrap_or(0) != 0,
+        other => other.as_i64().unwrap_or(0) != 0,
+    };
+    let too_much = |causes: &mut Vec<Cause>| {
+        for (field, value) in fields {
+            let over = value
+                .as_str()
+                .and_then(percent)
+                .is_some_and(|percent| percent > 100);
+            if over && (daemons || field == "maxUnavailable") {
+                let why = "must not be greater than 100%";
+                causes.push(Cause::invalid(path(field), value, why));
+            }
+        }
+    };
+    let [(_, unavailable), (_, surge)] = fields;
+    if daemons {
+        too_much(causes);
+        match (some(unavailable), some(surge)) {
+            (true, true) => {
+                let why = "may not be set when maxUnavailable is non-zero";
+                causes.push(Cause::invalid(path("maxSurge"), surge, why));
+            }
+            (false, false) => {
+                let why = "cannot be 0 when maxSurge is 0";
+                causes.push(Cause::required(path("maxUnavailable"), why));
+            }
+            _ => {}
+        }
+        return;
+    }
+    if !some(unavailable) && !some(surge) {
+        let why = "may not be 0 when `maxSurge` is 0";
+        causes.push(Cause::invalid(path("maxUnavailable"), unavailable, why));
+    }
+    too_much(causes);
+}
+
+/// The number before a sign of percent.
+fn percent(text: &str) -> Option<u64> {
+    let digits = text.strip_suffix('%')?;
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 fn mismatch(causes: &mut Vec<Cause>, template: &Value) {

@@ -20,6 +20,7 @@ use super::kind::Kind;
 use super::openapi;
 use super::registry::Registry;
 use super::request::{Call, Lag, Place, Target};
+use super::service_addresses::Allotted;
 use super::store::{Key, Store};
 use super::watch::Watch;
 use super::workloads::Kubelet;
@@ -46,6 +47,8 @@ pub(crate) struct World {
     pub(crate) issued: BTreeMap<String, String>,
     /// What the kubelet remembers.
     pub(crate) kubelet: Kubelet,
+    /// The addresses and ports that Services have.
+    pub(crate) allotted: Allotted,
     /// Whether Deployments, Pods and their like are played.
     pub(crate) plays: bool,
     /// The certificate that clients trust, for `kube-root-ca.crt`.
@@ -118,6 +121,7 @@ impl World {
             rules: Rules::default(),
             issued: BTreeMap::new(),
             kubelet: Kubelet::default(),
+            allotted: Allotted::default(),
             plays,
             certificate: String::new(),
         }

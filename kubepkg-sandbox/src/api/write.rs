@@ -14,13 +14,17 @@ use super::decode;
 use super::defaults;
 use super::encode::{self, Form};
 use super::failure::{Cause, Failure, details};
+use super::fields::Reading;
 use super::kind::Kind;
 use super::managed;
 use super::object;
 use super::object_meta;
+use super::patch::Way;
 use super::prepare;
 use super::request::{Call, Place};
+use super::service_addresses;
 use super::validate;
+use super::warnings;
 use super::world::{Answer, OBJECT_LIMIT, World};
 
 /// The parts of a request that every write needs.
@@ -35,6 +39,10 @@ pub(crate) struct Writer {
     pub(crate) warnings: Vec<String>,
     /// Managed fields that server-side apply has already worked out, or none at all.
     pub(crate) managed: Option<Value>,
+    /// How a patch was written, if it was one.
+    pub(crate) way: Option<Way>,
+    /// What reads the object.
+    pub(crate) reading: Reading,
 }
 
 /// What becomes of fields that no schema knows.
@@ -97,6 +105,8 @@ impl Writer {
             now,
             warnings: Vec::new(),
             managed: None,
+            way: None,
+            reading: Reading::Json,
         })
     }
 
@@ -110,6 +120,8 @@ impl Writer {
             now,
             warnings: Vec::new(),
             managed: None,
+            way: None,
+            reading: Reading::Json,
         }
     }
 
@@ -117,6 +129,9 @@ impl Writer {
     fn warn(&mut self, kind: &Kind, old: Option<&Value>, object: &Value) {
         if kind.custom.is_some() {
             self.warnings.extend(object_meta::warnings(old, object));
+        }
+        if self.subresource.is_empty() {
+            self.warnings.extend(warnings::of(kind, old, object));
         }
         if kind.is("apiextensions.k8s.io", "customresourcedefinitions")
             && self.subresource.is_empty()
@@ -205,10 +220,8 @@ impl World {
         self.check_namespace(kind, namespace, object::name(&object))?;
         if kind.has_generation() {
             object::set(&mut object, "generation", 1);
-        } else {
-            object::unset(&mut object, "generation");
         }
-        defaults::apply(kind, &mut object);
+        defaults::apply(kind, &mut object, writer.way);
         let fields = match writer.managed.take() {
             Some(fields) => fields,
             None => managed::updated(
@@ -220,6 +233,9 @@ impl World {
                 writer,
             ),
         };
+        if kind.is("", "services") {
+            service_addresses::create(self, kind, &mut object)?;
+        }
         prepare::create(kind, &mut object);
         let causes = validate::new(kind, &object);
         if !causes.is_empty() {
@@ -257,11 +273,7 @@ impl World {
         let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
         let mut writer = Writer::of(call, "UpdateOptions", &place.subresource, now)?;
         let object = decode::object(kind, call, &mut writer)?;
-        if object::name(&object).is_empty() {
-            return Err(no_name(&place.name));
-        }
-        check_name(place, object::name(&object))?;
-        place_in_namespace(kind, &place.namespace, &object)?;
+        check_place(kind, place, &object)?;
         let old = self.read(kind, place)?;
         check_version_given(kind, &object)?;
         let object = convert::stored(kind, object);
@@ -279,7 +291,7 @@ impl World {
         writer: &mut Writer,
     ) -> Result<Arc<Value>, Failure> {
         let name = object::name(old).to_owned();
-        check_identity(kind, old, &new)?;
+        check_identity(kind, old, &new, writer)?;
         let frozen = validate::frozen(old, &new);
         if !frozen.is_empty() {
             return Err(Failure::invalid(&kind.group, &kind.kind, &name, &frozen));
@@ -301,7 +313,7 @@ impl World {
             }
         }
         object::unset(&mut new, "selfLink");
-        defaults::apply(kind, &mut new);
+        defaults::apply(kind, &mut new, writer.way);
         let fields = match writer.managed.take() {
             Some(fields) => fields,
             None => managed::updated(
@@ -313,7 +325,10 @@ impl World {
                 writer,
             ),
         };
-        prepare::update(kind, old, &mut new, &writer.subresource);
+        prepare::update(kind, old, &mut new, &writer.subresource, writer.now);
+        if kind.is("", "services") && writer.subresource.is_empty() {
+            service_addresses::change(self, kind, old, &mut new)?;
+        }
         defaults::carried(kind, old, &mut new);
         if kind.has_generation() && prepare::spec_changed(kind, old, &new) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
@@ -393,6 +408,9 @@ pub(crate) fn no_name(name: &str) -> Failure {
 
 /// The name of an object and of the path must be one.
 pub(crate) fn check_name(place: &Place, name: &str) -> Result<(), Failure> {
+    if name.is_empty() {
+        return Err(no_name(&place.name));
+    }
     if name == place.name {
         return Ok(());
     }
@@ -400,6 +418,12 @@ pub(crate) fn check_name(place: &Place, name: &str) -> Result<(), Failure> {
         "the name of the object ({name}) does not match the name on the URL ({})",
         place.name
     )))
+}
+
+/// Name and namespace of an object that is changed must be those of the path.
+pub(crate) fn check_place(kind: &Kind, place: &Place, object: &Value) -> Result<(), Failure> {
+    check_name(place, object::name(object))?;
+    place_in_namespace(kind, &place.namespace, object)
 }
 
 /// The namespace of an object and of the path must be one.
@@ -418,10 +442,11 @@ pub(crate) fn place_in_namespace(
 }
 
 /// The version and the UID that a writer names must be those that are stored.
-fn check_identity(kind: &Kind, old: &Value, new: &Value) -> Result<(), Failure> {
+fn check_identity(kind: &Kind, old: &Value, new: &Value, writer: &Writer) -> Result<(), Failure> {
     let name = object::name(old);
     let uid = object::uid(new);
-    if !uid.is_empty() && uid != object::uid(old) {
+    // A UID that a patch brings is a field like others, which may not change.
+    if writer.way.is_none() && !uid.is_empty() && uid != object::uid(old) {
         let key = if kind.namespaced {
             format!("{}/{name}", object::namespace(old))
         } else {

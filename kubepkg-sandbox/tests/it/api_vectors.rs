@@ -3,6 +3,7 @@
 use kube::Client;
 use kubepkg_sandbox::{ApiOptions, ApiServer};
 use kubepkg_vectors::Vectors;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::recorded::{self, Answer, ask};
@@ -130,8 +131,12 @@ async fn request(client: &Client, folder: &str, step: &Value) -> Answer {
 }
 
 fn compare(step: &Value, mut answer: Answer) -> Result<(), String> {
-    if let Some(Value::String(message)) = answer.body.get_mut("message") {
-        *message = without_uids(message);
+    if answer.code >= 300 {
+        mask_text(&mut answer.body["message"]);
+        let causes = answer.body.pointer_mut("/details/causes");
+        for cause in causes.and_then(Value::as_array_mut).into_iter().flatten() {
+            mask_text(&mut cause["message"]);
+        }
     }
     answer.compare(step)?;
     if answer.code >= 300 {
@@ -169,22 +174,23 @@ fn compare(step: &Value, mut answer: Answer) -> Result<(), String> {
     Ok(())
 }
 
-fn without_uids(text: &str) -> String {
-    let is_uid = |word: &str| {
-        let lengths: Vec<usize> = word.split('-').map(str::len).collect();
-        lengths == [8, 4, 4, 4, 12]
-    };
-    let words = text.split_inclusive([' ', '"', ',']);
-    words
-        .map(|word| {
-            let bare = word.trim_end_matches([' ', '"', ',']);
-            if is_uid(bare) {
-                word.replace(bare, "<uid>")
-            } else {
-                word.to_owned()
-            }
-        })
-        .collect()
+fn mask_text(value: &mut Value) {
+    if let Value::String(text) = value {
+        *text = without_own(text);
+    }
+}
+
+/// Without UIDs, and without the versions and times of objects that a message shows.
+fn without_own(text: &str) -> String {
+    let masks = [
+        ("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
+        (r#"(resourceVersion\\*":\\*")\d+"#, "$1<rv>"),
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"),
+    ];
+    masks.iter().fold(text.to_owned(), |text, (mask, with)| {
+        let mask = Regex::new(mask).unwrap();
+        mask.replace_all(&text, *with).into_owned()
+    })
 }
 
 /// As the recorded answers are masked: what differs between two runs.

@@ -423,8 +423,10 @@ suites!(
     kinds,
     lists,
     patches,
+    services,
     subresources,
     tables,
+    warnings,
     watches,
     writing
 );

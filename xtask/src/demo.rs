@@ -39,9 +39,27 @@ pub(crate) fn bench_index() -> Result<()> {
     run(command.args(["--", "26"]).arg(helm), "")
 }
 
-/// What the embedded API server costs.
-pub(crate) fn bench_sandbox() -> Result<()> {
-    run(&mut example("kubepkg-sandbox", "bench_sandbox"), "")
+/// What the sandbox costs, and what it gives beside a real control plane.
+pub(crate) fn bench_sandbox(packages: usize) -> Result<()> {
+    let programs = assets::ensure()?;
+    run(
+        cargo().args([
+            "build",
+            "--release",
+            "-p",
+            "kubepkg-cli",
+            "-p",
+            "kubepkg-simulation",
+            "--bins",
+        ]),
+        "",
+    )?;
+    let target = built()?;
+    let release = target.parent().unwrap_or(&target).join("release");
+    let mut command = Command::new(release.join("kubepkg-bench-sandbox"));
+    command.env("KUBEBUILDER_ASSETS", programs);
+    command.arg("--program").arg(release.join("kubepkg"));
+    run(command.arg(format!("--packages={packages}")), "")
 }
 
 /// An example that measures, as built for release.

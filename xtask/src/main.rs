@@ -136,8 +136,13 @@ enum Subject {
     Operator,
     /// Loading a 26 MB `index.yaml`, with the helm program beside it, as built for release.
     Index,
-    /// Start, objects and watchers of the embedded API server, as built for release.
-    Sandbox,
+    /// Start and memory of `kubepkg sandbox`, objects and watchers of its API server, and installs of packages a
+    /// second beside a real control plane, as built for release.
+    Sandbox {
+        /// How many packages are installed.
+        #[arg(long, default_value_t = 100)]
+        packages: usize,
+    },
     /// Time and memory of rendering, beside the helm program and Helm's library in a warm process.
     Helm {
         /// Charts, or folders with charts; without any, charts that the bench makes.
@@ -172,8 +177,8 @@ fn main() -> ExitCode {
             what: Subject::Index,
         } => demo::bench_index(),
         Command::Bench {
-            what: Subject::Sandbox,
-        } => demo::bench_sandbox(),
+            what: Subject::Sandbox { packages },
+        } => demo::bench_sandbox(packages),
         Command::Bench {
             what:
                 Subject::Helm {

@@ -40,6 +40,8 @@ pub(super) struct World {
     pub(super) broken: BTreeMap<String, bool>,
     /// Charts, by version, that cannot be fetched; the flag says that trying again can help.
     pub(super) unfetchable: BTreeMap<String, bool>,
+    /// States of releases cannot be read for now.
+    pub(super) blind: bool,
     /// How often a release is looked at before it is ready.
     pub(super) looks: u32,
     /// What was done, in words.
@@ -61,6 +63,7 @@ impl World {
             foreign: BTreeSet::new(),
             broken: BTreeMap::new(),
             unfetchable: BTreeMap::new(),
+            blind: false,
             looks: 0,
             log: Vec::new(),
         };
@@ -213,8 +216,15 @@ impl World {
             }
             Question::Releases(placements) => {
                 for placement in placements {
-                    let state = self.state(&placement);
-                    o.releases.insert(placement, Ok(state));
+                    let state = if self.blind {
+                        Err(Problem {
+                            message: format!("release {placement}: cannot be read now"),
+                            transient: true,
+                        })
+                    } else {
+                        Ok(self.state(&placement))
+                    };
+                    o.releases.insert(placement, state);
                 }
             }
             Question::Marked => o.marked = Some(Ok(self.releases.keys().cloned().collect())),

@@ -11,21 +11,35 @@ use super::failure::qualify;
 use super::kind::{Custom, Kind, Subresource};
 use super::managed;
 use super::object;
+use super::registry::Served;
+use super::store::Event;
 use super::world::World;
 use super::write::Writer;
 
 const TABLE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Serves what the definitions in the store say.
+/// Serves what the definitions in the store say. What is served already is not made again.
 pub(crate) fn serve(world: &mut World) {
-    let mut kinds = Vec::new();
+    let mut all = Vec::new();
     for (_, definition) in world.store.list(TABLE, "", None) {
-        if condition(definition, "Established") == Some(true) {
-            kinds.extend(kinds_of(definition));
+        if condition(definition, "Established") != Some(true) {
+            continue;
         }
+        let known = world.registry.served(object::name(definition));
+        let known = known.filter(|served| {
+            served.definition["spec"] == definition["spec"]
+                && served.definition["status"]["acceptedNames"]
+                    == definition["status"]["acceptedNames"]
+        });
+        let kinds = match known {
+            Some(served) => served.kinds.clone(),
+            None => kinds_of(definition).into_iter().map(Arc::new).collect(),
+        };
+        let definition = Arc::clone(definition);
+        all.push(Served { definition, kinds });
     }
-    world.registry.set_custom(kinds);
+    world.registry.set_custom(all);
 }
 
 /// The status of a condition.
@@ -172,6 +186,15 @@ fn columns(written: &Value) -> Vec<Value> {
     all
 }
 
+/// Whether there may be something to do with definitions.
+pub(crate) fn concern(world: &World, news: &[Event]) -> bool {
+    news.iter().any(|event| &*event.table == TABLE)
+        || world
+            .store
+            .list(TABLE, "", None)
+            .any(|(_, definition)| object::terminating(definition))
+}
+
 /// The controllers of definitions: names are accepted, versions established, objects removed
 /// before their definition.
 pub(crate) fn settle(world: &mut World, now: Timestamp) {
@@ -194,12 +217,13 @@ fn accepted(world: &World, definition: &Arc<Value>, now: Timestamp) -> Option<Va
     let names = &definition["spec"]["names"];
     let conflict = conflict(world, definition);
     let known = condition(definition, "NamesAccepted");
+    let taken = conflict.is_some() || definition["status"]["acceptedNames"] == *names;
+    if known == Some(conflict.is_none()) && taken {
+        return None;
+    }
     let mut new = Value::clone(definition);
     if conflict.is_none() {
         new["status"]["acceptedNames"] = names.clone();
-    }
-    if known == Some(conflict.is_none()) && new == **definition {
-        return None;
     }
     let time = object::time(now);
     let condition = |kind: &str, ok: bool, reason: &str, message: &str| {

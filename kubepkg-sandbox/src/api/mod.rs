@@ -10,6 +10,7 @@
 //! requests is run against both. What it does not do: authorize (one token opens everything),
 //! call webhooks, run containers, keep secrets secret.
 
+mod alarms;
 mod apply;
 mod bootstrap;
 mod convert;

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::failure::qualify;
 use super::kind::{Kind, Subresource};
+use super::object;
 
 /// Column definitions by path, recorded from the real API server.
 static COLUMNS: &[u8] = include_bytes!("data/columns.json.gz");
@@ -98,13 +99,23 @@ pub(crate) struct Registry {
     custom: BTreeMap<Id, Arc<Kind>>,
     /// Custom groups with their versions, in order of preference.
     custom_groups: Vec<(String, Vec<String>)>,
+    /// Where the custom resources come from, by the names of definitions.
+    served: BTreeMap<String, Served>,
+}
+
+/// What a definition makes the server serve.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    pub(crate) definition: Arc<Value>,
+    pub(crate) kinds: Vec<Arc<Kind>>,
 }
 
 impl Registry {
     /// Serves these custom resources, and no others.
-    pub(crate) fn set_custom(&mut self, kinds: Vec<Kind>) {
+    pub(crate) fn set_custom(&mut self, served: Vec<Served>) {
+        let kinds = || served.iter().flat_map(|served| &served.kinds);
         let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for kind in &kinds {
+        for kind in kinds() {
             let versions = groups.entry(kind.group.clone()).or_default();
             if !versions.contains(&kind.version) {
                 versions.push(kind.version.clone());
@@ -114,17 +125,23 @@ impl Registry {
             versions.sort_by_key(|version| priority(version));
         }
         self.custom_groups = groups.into_iter().collect();
-        self.custom = kinds
-            .into_iter()
+        self.custom = kinds()
             .map(|kind| {
                 let id = (
                     kind.group.clone(),
                     kind.version.clone(),
                     kind.plural.clone(),
                 );
-                (id, Arc::new(kind))
+                (id, Arc::clone(kind))
             })
             .collect();
+        let by_name = |served: Served| (object::name(&served.definition).to_owned(), served);
+        self.served = served.into_iter().map(by_name).collect();
+    }
+
+    /// What the definition of this name makes the server serve.
+    pub(crate) fn served(&self, definition: &str) -> Option<&Served> {
+        self.served.get(definition)
     }
 
     /// The resource of a path.

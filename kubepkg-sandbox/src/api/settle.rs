@@ -28,7 +28,9 @@ pub(crate) fn settle(world: &mut World, now: Timestamp) {
         let news = news(world);
         world.settled = before;
         namespaces(world, &news, now);
-        crds::settle(world, now);
+        if crds::concern(world, &news) {
+            crds::settle(world, now);
+        }
         collect(world, &news, now);
         super::workloads::settle(world, &news, now);
         if world.store.version() == before && world.due().is_none_or(|due| due > now) {

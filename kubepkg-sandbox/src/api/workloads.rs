@@ -63,8 +63,7 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
             }
         }
     }
-    let due = world.alarms.extract_if(.., |_, at| *at <= now);
-    concerned.extend(due.map(|(place, _)| place));
+    concerned.extend(world.alarms.take_due(now));
     for (table, controller) in CONTROLLERS {
         for (_, key) in concerned.iter().filter(|(name, _)| &**name == table) {
             let found = world.store.get(table, &key.0, &key.1).map(Arc::clone);

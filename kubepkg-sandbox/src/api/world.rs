@@ -12,6 +12,7 @@ use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::alarms::Alarms;
 use super::discovery;
 use super::encode::{self, Form};
 use super::failure::Failure;
@@ -21,7 +22,7 @@ use super::openapi;
 use super::registry::Registry;
 use super::request::{Call, Lag, Place, Target};
 use super::service_addresses::Allotted;
-use super::store::{Key, Store};
+use super::store::Store;
 use super::watch::Watch;
 use super::workloads::Kubelet;
 use crate::pods::Rules;
@@ -40,7 +41,7 @@ pub(crate) struct World {
     /// The store's version up to which the controllers have seen everything.
     pub(crate) settled: u64,
     /// When a controller has something to do with an object without being told.
-    pub(crate) alarms: BTreeMap<(Arc<str>, Key), Timestamp>,
+    pub(crate) alarms: Alarms,
     /// The fates of pods that a test has decided.
     pub(crate) rules: Rules,
     /// Users by the tokens that were issued to them.
@@ -117,7 +118,7 @@ impl World {
             registry: Registry::default(),
             ids: Ids::new(seed),
             settled: 0,
-            alarms: BTreeMap::new(),
+            alarms: Alarms::default(),
             rules: Rules::default(),
             issued: BTreeMap::new(),
             kubelet: Kubelet::default(),
@@ -132,6 +133,7 @@ impl World {
     pub(crate) fn recall(&mut self, now: Timestamp) {
         super::crds::serve(self);
         self.settled = self.store.version();
+        super::crds::settle(self, now);
         if self.plays {
             super::workloads::recall(self, now);
         }
@@ -139,13 +141,13 @@ impl World {
 
     /// When the next controller has something to do.
     pub(crate) fn due(&self) -> Option<Timestamp> {
-        self.alarms.values().min().copied()
+        self.alarms.next()
     }
 
     /// Lets the controllers look at an object at this time.
     pub(crate) fn wake(&mut self, table: &str, object: &Value, at: Timestamp) {
         let key = super::object::key(object);
-        self.alarms.insert((table.into(), key), at);
+        self.alarms.set((table.into(), key), at);
     }
 
     /// Answers a request.

@@ -78,6 +78,26 @@ fn an_operator_ends_in_order_before_it_works_and_at_work() {
     }
 }
 
+/// What was found once: an unchanged component whose state could not be read was applied again.
+#[test]
+fn a_read_that_fails_applies_nothing_again() {
+    let scenario = SCENARIOS.iter().find(|s| s.name == "upgrade").unwrap();
+    let calm = calm(0, *scenario);
+    for fault in ["unreachable", "lost", "refused", "throttled"] {
+        let (seed, scenario, at) = (0, *scenario, 57);
+        let fault = Fault::named(fault).unwrap();
+        let case = Case {
+            seed,
+            scenario,
+            fault,
+            at,
+        };
+        let (run, finding) = check(case, &calm);
+        assert_eq!(run.met.len(), 1);
+        assert_eq!(finding.map(|finding| finding.to_string()), None);
+    }
+}
+
 /// What was found once: a package not there yet in a stale read was never looked at again; a source missing in one stalled
 /// its package for ever; a revision that was applied was set to failed, because a stale list showed it under way.
 #[test]

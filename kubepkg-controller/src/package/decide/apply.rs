@@ -136,6 +136,10 @@ fn start(
                     backend_revision: before,
                 });
             }
+            // It may well be as it should be; what cannot be seen for a moment is not done again.
+            Some(Err(problem)) if problem.transient => {
+                return wait(o, revision, &recorded.name, problem);
+            }
             Some(_) => {}
         }
     }
@@ -206,19 +210,22 @@ fn follow(
             &format!("component {name}: its release was removed while it was being applied"),
             false,
         ),
-        Err(problem) if problem.transient => Decision::Settle(Settled::progressing(
-            format!(
-                "revision {}: component {name}: {}",
-                revision.number, problem.message
-            ),
-            retry::growing(o, PackageReason::Progressing),
-        )),
+        Err(problem) if problem.transient => wait(o, revision, name, problem),
         Err(problem) => fail(
             revision,
             &format!("component {name}: {}", problem.message),
             false,
         ),
     }
+}
+
+/// Looks again, less often the longer it lasts.
+fn wait(o: &Observed, revision: &Revision, component: &str, problem: &Problem) -> Decision {
+    let (number, message) = (revision.number, &problem.message);
+    Decision::Settle(Settled::progressing(
+        format!("revision {number}: component {component}: {message}"),
+        retry::growing(o, PackageReason::Progressing),
+    ))
 }
 
 fn fail(revision: &Revision, message: &str, permanent: bool) -> Decision {

@@ -87,6 +87,25 @@ fn leaves_an_unchanged_healthy_component_alone() {
     );
 }
 
+/// Found by the simulation: one request that failed had an unchanged component applied again.
+#[test]
+fn an_unchanged_component_that_cannot_be_seen_for_a_while_is_waited_for() {
+    let mut world = installed("1.0.0");
+    world.source("1.1.0", &[("a", "1.0.0"), ("b", "1.1.0")], true);
+    world.blind = true;
+    let settled = world.pass(None).unwrap();
+    assert_eq!(settled.report.reason, PackageReason::Progressing);
+    assert_eq!(
+        settled.report.message,
+        "revision 2: component a: release demo/a: cannot be read now"
+    );
+    world.advance(settled.look_again.unwrap());
+    world.blind = false;
+    world.settle();
+    assert_eq!(world.log, ["apply b 1.1.0"]);
+    assert_eq!(world.history(), ["1 1.0.0 Superseded", "2 1.1.0 Applied"]);
+}
+
 #[test]
 fn a_failed_upgrade_takes_the_whole_package_back_where_that_is_safe() {
     let mut world = installed("1.0.0");

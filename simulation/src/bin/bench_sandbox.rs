@@ -1,0 +1,315 @@
+//! What a sandbox costs, and what it gives: `cargo xtask bench sandbox` prints Markdown tables.
+//!
+//! * Start: the program `kubepkg sandbox`, from its start until it says that it is ready, and its memory when idle.
+//! * Objects and watchers: objects are made one after another while others watch all of them; every watcher reads every
+//!   event.
+//! * Installs: packages asked for at once, until all are ready, by one operator (the real controller over the real helm
+//!   backend, with charts in memory) in this process: on a real etcd and kube-apiserver over HTTPS, on the embedded API
+//!   server, and on the embedded one on time that passes when nobody has anything to do.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool talks to a terminal"
+)]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
+use kubepkg_sandbox::{ApiOptions, ApiServer, ControlPlane, Options};
+use kubepkg_simulation::bench::{Failed, Installer};
+use serde_json::json;
+
+/// Objects of a step and the next, ten times as many.
+const SIZES: [usize; 3] = [100, 1_000, 10_000];
+
+/// Watchers of a row.
+const WATCHERS: [usize; 2] = [1, 100];
+
+/// Starts that are made; the middle one counts.
+const STARTS: usize = 5;
+
+/// How long a sandbox is left alone before it is weighed.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// Measures the sandbox.
+#[derive(Parser)]
+#[command(bin_name = "kubepkg-bench-sandbox")]
+struct Arguments {
+    /// The program `kubepkg`, built for release; its start is left out without it.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Packages that are installed; none leaves installs out.
+    #[arg(long, default_value_t = 100)]
+    packages: usize,
+    /// Leaves the real control plane out.
+    #[arg(long)]
+    sandbox_only: bool,
+    /// Leaves objects and watchers out.
+    #[arg(long)]
+    no_objects: bool,
+}
+
+fn main() -> ExitCode {
+    match measure(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut cause = error.source();
+            while let Some(inner) = cause {
+                eprintln!("  {inner}");
+                cause = inner.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+fn measure(arguments: &Arguments) -> Result<(), Error> {
+    if let Some(program) = &arguments.program {
+        starts(program)?;
+    }
+    if !arguments.no_objects {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(objects())?;
+    }
+    if arguments.packages > 0 {
+        installs(arguments)?;
+    }
+    Ok(())
+}
+
+fn starts(program: &Path) -> Result<(), Error> {
+    println!("| `kubepkg sandbox` | start to ready, ms | least | idle, MiB | most, MiB |");
+    println!("|---|--:|--:|--:|--:|");
+    for (what, flags) in [
+        ("with the kinds and the operator", &[][..]),
+        ("`--bare`", &["--bare"]),
+    ] {
+        let mut times = Vec::new();
+        let mut weighed = (0.0, 0.0);
+        for number in 0..STARTS {
+            let begun = Instant::now();
+            let mut sandbox = Running(
+                Command::new(program)
+                    .arg("sandbox")
+                    .args(flags)
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::null())
+                    .spawn()?,
+            );
+            let out = sandbox.0.stdout.take().ok_or("no output")?;
+            let mut line = String::new();
+            BufReader::new(out).read_line(&mut line)?;
+            times.push(begun.elapsed());
+            if !line.starts_with("export KUBECONFIG=") {
+                return Err(format!("the sandbox says {line:?}").into());
+            }
+            if number + 1 == STARTS {
+                std::thread::sleep(IDLE);
+                let id = sandbox.0.id();
+                weighed = (memory(id, "VmRSS:")?, memory(id, "VmHWM:")?);
+            }
+        }
+        times.sort();
+        let middle = times.get(STARTS / 2).copied().unwrap_or_default();
+        let least = times.first().copied().unwrap_or_default();
+        let (idle, most) = weighed;
+        println!(
+            "| {what} | {} | {} | {idle:.1} | {most:.1} |",
+            millis(middle),
+            millis(least)
+        );
+    }
+    println!();
+    Ok(())
+}
+
+/// A program that is killed with this value.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already, which is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A line of what the kernel says of a process, in MiB.
+fn memory(process: u32, name: &str) -> Result<f64, Error> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    let kibibytes: f64 = number.unwrap_or_default().parse()?;
+    Ok(kibibytes / 1024.0)
+}
+
+async fn objects() -> Result<(), Error> {
+    println!("| objects | watchers | ms | µs an object | ns an event | list, ms |");
+    println!("|--:|--:|--:|--:|--:|--:|");
+    for watchers in WATCHERS {
+        for objects in SIZES {
+            let (time, list) = fill(objects, watchers).await?;
+            println!(
+                "| {objects} | {watchers} | {} | {:.1} | {} | {} |",
+                millis(time),
+                time.as_secs_f64() * 1e6 / number(objects),
+                time.as_nanos() / (objects * watchers) as u128,
+                millis(list),
+            );
+        }
+    }
+    let most = memory(std::process::id(), "VmHWM:")?;
+    println!("\nMost in use at a time: {most:.0} MiB.\n");
+    Ok(())
+}
+
+fn number(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::MAX, f64::from)
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1e3)
+}
+
+/// Makes objects; how long until all watchers have seen all, and how long a list takes then.
+async fn fill(objects: usize, watchers: usize) -> Result<(Duration, Duration), Error> {
+    let server = ApiServer::new(&ApiOptions::default());
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let mut readers = Vec::new();
+    for _ in 0..watchers {
+        let watch = WatchParams::default().timeout(290).labels("made=here");
+        readers.push(api.watch(&watch, "0").await?.boxed());
+    }
+    let begun = Instant::now();
+    for number in 0..objects {
+        let name = format!("m{number}");
+        let map =
+            json!({"metadata": {"name": name, "labels": {"made": "here"}}, "data": {"k": "v"}});
+        let map: ConfigMap = serde_json::from_value(map)?;
+        api.create(&PostParams::default(), &map).await?;
+        for reader in &mut readers {
+            match reader.next().await {
+                Some(Ok(WatchEvent::Added(map))) if map.metadata.name.as_ref() == Some(&name) => {}
+                other => return Err(format!("{name} was made, and a watch tells {other:?}").into()),
+            }
+        }
+    }
+    let time = begun.elapsed();
+    let begun = Instant::now();
+    let list = ListParams::default().labels("made=here");
+    let found = api.list(&list).await?.items.len();
+    if found != objects {
+        return Err(format!("{objects} objects were made, and {found} are listed").into());
+    }
+    Ok((time, begun.elapsed()))
+}
+
+/// Where packages are installed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Real,
+    Embedded,
+    EmbeddedOnItsOwnTime,
+}
+
+fn installs(arguments: &Arguments) -> Result<(), Error> {
+    let packages = arguments.packages;
+    println!(
+        "{packages} packages of one chart with a Deployment and four other objects, asked for at once.\n"
+    );
+    println!("| on | until all are ready, s | packages a second | CPU of this process, s | × |");
+    println!("|---|--:|--:|--:|--:|");
+    let mut first = None;
+    for (what, place) in [
+        ("etcd and kube-apiserver", Place::Real),
+        ("the sandbox", Place::Embedded),
+        (
+            "the sandbox, on simulated time",
+            Place::EmbeddedOnItsOwnTime,
+        ),
+    ] {
+        if place == Place::Real && arguments.sandbox_only {
+            continue;
+        }
+        let (wall, cpu) = install(place, packages)?;
+        let times = *first.get_or_insert(wall.as_secs_f64()) / wall.as_secs_f64();
+        println!(
+            "| {what} | {:.2} | {:.1} | {:.2} | {times:.1} |",
+            wall.as_secs_f64(),
+            number(packages) / wall.as_secs_f64(),
+            cpu.as_secs_f64(),
+        );
+    }
+    Ok(())
+}
+
+/// How long the packages take by the wall clock, and the processor time of this process meanwhile.
+fn install(place: Place, packages: usize) -> Result<(Duration, Duration), Error> {
+    let runtime = if place == Place::EmbeddedOnItsOwnTime {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()?
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?
+    };
+    runtime.block_on(async {
+        let real;
+        let server;
+        let client = match place {
+            Place::Real => {
+                real = ControlPlane::start(Options::default()).await?;
+                real.client()?
+            }
+            Place::Embedded => {
+                server = ApiServer::new(&ApiOptions::default());
+                server.client()
+            }
+            Place::EmbeddedOnItsOwnTime => {
+                let start = jiff::Timestamp::now();
+                server = ApiServer::new(&ApiOptions::default().start_with_runtime(start));
+                server.client()
+            }
+        };
+        let installer = Installer::new(client, place == Place::EmbeddedOnItsOwnTime).await?;
+        // Discovery and the chart are at hand from here on, as in an operator that has been at work.
+        installer.install("first", 1).await?;
+        let (begun, used) = (Instant::now(), processor_time()?);
+        installer.install("crowd", packages).await?;
+        let measured = (begun.elapsed(), processor_time()?.saturating_sub(used));
+        installer.end().await;
+        Ok::<_, Error>(measured)
+    })
+}
+
+/// Processor time of this process, its ended threads included.
+fn processor_time() -> Result<Duration, Failed> {
+    let text = std::fs::read_to_string("/proc/self/stat").map_err(Failed::Process)?;
+    // Fields 14 and 15, counted from behind the name, which may have spaces in it; in hundredths of a second.
+    let fields: Vec<&str> = text
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let ticks = |at: usize| {
+        let field = fields.get(at).and_then(|field| field.parse::<u64>().ok());
+        field.unwrap_or_default()
+    };
+    Ok(Duration::from_millis((ticks(11) + ticks(12)) * 10))
+}

@@ -468,7 +468,7 @@ fn is_scalar(document: &Document<'_>, index: u32) -> bool {
 
 /// The value of a scalar.
 #[inline]
-fn scalar<'n>(document: &'n Document<'_>, index: u32) -> Result<Val<'n>, YamlError> {
+pub(crate) fn scalar<'n>(document: &'n Document<'_>, index: u32) -> Result<Val<'n>, YamlError> {
     let node = document.node(index);
     let NodeKind::Scalar { value, implicit } = &node.kind else {
         return Ok(Val::Null);

@@ -283,21 +283,8 @@ impl<'n> Builder<'_, 'n, '_> {
                 limit: self.max_depth,
             });
         }
-        self.spend(value.text().map_or(2, |text| text.len() + 2))?;
+        self.spend(cost(value))?;
         Ok(match value {
-            Val::Null => Value::Null,
-            Val::Bool(value) => Value::Bool(value),
-            Val::Int(value) if self.numbers == Numbers::Exact => Value::from(value),
-            Val::Uint(value) if self.numbers == Numbers::Exact => Value::from(value),
-            Val::Int(value) => float(to_float(value)),
-            Val::Uint(value) => float(uint_to_float(value)),
-            Val::Float(value) if !value.is_finite() => {
-                return Err(YamlError::NotFinite(not_finite(value)));
-            }
-            Val::Float(value) if self.numbers == Numbers::Exact => exact(value),
-            Val::Float(value) => float(value),
-            Val::Str(text) => Value::String(text.to_owned()),
-            Val::Bytes(bytes) => Value::String(lossy(bytes)),
             Val::Seq(range) => {
                 let tree = self.tree;
                 let mut items = Vec::with_capacity(range.end - range.start);
@@ -330,8 +317,35 @@ impl<'n> Builder<'_, 'n, '_> {
                 }
                 Value::Object(Map::from_iter(members))
             }
+            leaf => leaf_value(leaf, self.numbers)?,
         })
     }
+}
+
+/// What a value costs of [`crate::Limits::output`], without what is in it.
+#[inline]
+pub(crate) fn cost(value: Val<'_>) -> usize {
+    value.text().map_or(2, |text| text.len() + 2)
+}
+
+/// A value that is no collection (those are null here).
+#[inline]
+pub(crate) fn leaf_value(value: Val<'_>, numbers: Numbers) -> Result<Value, YamlError> {
+    Ok(match value {
+        Val::Str(text) => Value::String(text.to_owned()),
+        Val::Bytes(bytes) => Value::String(lossy(bytes)),
+        Val::Bool(value) => Value::Bool(value),
+        Val::Int(value) if numbers == Numbers::Exact => Value::from(value),
+        Val::Uint(value) if numbers == Numbers::Exact => Value::from(value),
+        Val::Int(value) => float(to_float(value)),
+        Val::Uint(value) => float(uint_to_float(value)),
+        Val::Float(value) if !value.is_finite() => {
+            return Err(YamlError::NotFinite(not_finite(value)));
+        }
+        Val::Float(value) if numbers == Numbers::Exact => exact(value),
+        Val::Float(value) => float(value),
+        Val::Null | Val::Seq(_) | Val::Map(_) => Value::Null,
+    })
 }
 
 fn float(value: f64) -> Value {

@@ -16,6 +16,7 @@ mod load;
 mod number;
 mod order;
 mod parse;
+mod plain;
 mod quote;
 mod read;
 mod scalar;

@@ -6,12 +6,13 @@
 
 use serde_json::Value;
 
-use crate::compose::compose;
+use crate::compose::{Document, compose};
 use crate::decode::decode;
 use crate::emit;
 use crate::error::{LimitKind, YamlError};
 use crate::json::{self, Numbers};
 use crate::limits::Limits;
+use crate::plain;
 use crate::read::{Decoded, is_allowed_text};
 use crate::tree::{Tree, Val};
 
@@ -27,7 +28,7 @@ pub(crate) fn check_input(input: &[u8], limits: &Limits) -> Result<(), YamlError
 }
 
 /// Runs `then` on the values of the first document.
-pub(crate) fn with_tree<T>(
+fn with_tree<T>(
     input: &[u8],
     strict: bool,
     limits: &Limits,
@@ -88,9 +89,18 @@ pub fn load(input: &[u8]) -> Result<Value, YamlError> {
 /// # Errors
 /// As [`load`].
 pub fn load_with(input: &[u8], limits: &Limits) -> Result<Value, YamlError> {
-    with_tree(input, false, limits, |tree| {
-        value_of(tree, Numbers::Exact, limits)
-    })
+    load_numbers(input, Numbers::Exact, limits)
+}
+
+/// [`load_with`], with all numbers of one kind.
+pub(crate) fn load_numbers(
+    input: &[u8],
+    numbers: Numbers,
+    limits: &Limits,
+) -> Result<Value, YamlError> {
+    check_input(input, limits)?;
+    let decoded = Decoded::new(input);
+    document_value(&compose(&decoded, limits)?, numbers, limits)
 }
 
 /// [`load`], with an error for keys that stand twice in one map.
@@ -111,11 +121,19 @@ pub fn load_strict_with(input: &[u8], limits: &Limits) -> Result<Value, YamlErro
     })
 }
 
-pub(crate) fn value_of(
-    tree: &Tree<'_>,
+/// The value of a document.
+pub(crate) fn document_value(
+    document: &Document<'_>,
     numbers: Numbers,
     limits: &Limits,
 ) -> Result<Value, YamlError> {
+    match plain::value(document, numbers, limits) {
+        Some(value) => Ok(value),
+        None => value_of(&decode(document, false)?, numbers, limits),
+    }
+}
+
+fn value_of(tree: &Tree<'_>, numbers: Numbers, limits: &Limits) -> Result<Value, YamlError> {
     let mut budget = limits.output;
     json::value(tree, numbers, limits.value_depth, &mut budget)
 }

@@ -66,12 +66,24 @@ enum State {
     End,
 }
 
+/// Which nodes may stand in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    /// No block collections.
+    Flow,
+    Block,
+    /// Also a sequence that is not indented.
+    BlockMember,
+}
+
 /// The parser.
 pub(crate) struct Parser<'a> {
     scanner: Scanner<'a>,
     state: State,
+    /// What comes after each collection that is open.
     states: Vec<State>,
     marks: Vec<Mark>,
+    /// Tag handles of this document's directives, and what they stand for.
     tags: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
@@ -161,7 +173,7 @@ impl<'a> Parser<'a> {
     }
 
     fn skip(&mut self) {
-        self.scanner.take();
+        self.scanner.skip();
     }
 
     fn pop_state(&mut self) {
@@ -175,7 +187,10 @@ impl<'a> Parser<'a> {
             State::DocumentStart => self.document_start(false),
             State::DocumentContent => self.document_content(),
             State::DocumentEnd => self.document_end(),
-            State::BlockNode => self.node(true, false),
+            State::BlockNode => {
+                let (token, start, _) = self.look()?;
+                self.node(token, start, State::DocumentEnd, Allowed::Block)
+            }
             State::BlockSequenceEntry { first } => self.block_sequence_entry(first),
             State::IndentlessSequenceEntry => self.indentless_sequence_entry(),
             State::BlockMappingKey { first } => self.block_mapping_key(first),
@@ -219,8 +234,6 @@ impl<'a> Parser<'a> {
             }
             Look::VersionDirective | Look::TagDirective | Look::DocumentStart => {}
             _ if implicit => {
-                self.default_tags();
-                self.states.push(State::DocumentEnd);
                 self.state = State::BlockNode;
                 return Ok(Event {
                     kind: EventKind::DocumentStart,
@@ -238,7 +251,6 @@ impl<'a> Parser<'a> {
                 at,
             );
         }
-        self.states.push(State::DocumentEnd);
         self.state = State::DocumentContent;
         self.skip();
         Ok(Event {
@@ -247,12 +259,13 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn default_tags(&mut self) {
-        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
-            if !self.tags.iter().any(|(known, _)| known == handle) {
-                self.tags
-                    .push((Cow::Borrowed(handle), Cow::Borrowed(prefix)));
-            }
+    /// What a tag handle stands for.
+    fn prefix(&self, handle: &str) -> Option<&str> {
+        match self.tags.iter().find(|(known, _)| known == handle) {
+            Some((_, prefix)) => Some(prefix),
+            None if handle == "!" => Some("!"),
+            None if handle == "!!" => Some("tag:yaml.org,2002:"),
+            None => None,
         }
     }
 
@@ -282,7 +295,6 @@ impl<'a> Parser<'a> {
             }
             self.skip();
         }
-        self.default_tags();
         Ok(())
     }
 
@@ -294,10 +306,10 @@ impl<'a> Parser<'a> {
             | Look::DocumentStart
             | Look::DocumentEnd
             | Look::StreamEnd => {
-                self.pop_state();
+                self.state = State::DocumentEnd;
                 Ok(empty_scalar(start))
             }
-            _ => self.node(true, false),
+            _ => self.node(token, start, State::DocumentEnd, Allowed::Block),
         }
     }
 
@@ -337,8 +349,8 @@ impl<'a> Parser<'a> {
             let full = if handle.is_empty() {
                 rest
             } else {
-                match self.tags.iter().find(|(known, _)| *known == handle) {
-                    Some((_, prefix)) if !(prefix.is_empty() && rest.is_empty()) => {
+                match self.prefix(&handle) {
+                    Some(prefix) if !(prefix.is_empty() && rest.is_empty()) => {
                         Cow::Owned(format!("{prefix}{rest}"))
                     }
                     _ => return fault("found undefined tag handle", start, mark),
@@ -349,18 +361,25 @@ impl<'a> Parser<'a> {
         Ok(properties)
     }
 
-    fn node(&mut self, block: bool, indentless: bool) -> Step<'a> {
-        let (mut token, mut token_start, _) = self.look()?;
-        let start = token_start;
+    /// A node, of which `token` is the first, not taken yet. `then` comes after it.
+    fn node(&mut self, token: Look, start: Mark, then: State, allowed: Allowed) -> Step<'a> {
+        let (mut token, mut token_start) = (token, start);
         let mut properties = None;
         if matches!(token, Look::Anchor | Look::Tag) {
             properties = Some(Box::new(self.properties()?));
-            (token, token_start, _) = self.look()?;
+            let (next, next_start, _) = self.look()?;
+            (token, token_start) = (next, next_start);
         }
         let (kind, state) = match token {
-            Look::Scalar => return Ok(self.scalar(properties, start)),
-            Look::Alias if properties.is_none() => return Ok(self.alias(start)),
-            Look::BlockEntry if indentless => (
+            Look::Scalar => {
+                self.state = then;
+                return Ok(self.scalar(properties, start));
+            }
+            Look::Alias if properties.is_none() => {
+                self.state = then;
+                return Ok(self.alias(start));
+            }
+            Look::BlockEntry if allowed == Allowed::BlockMember => (
                 EventKind::SequenceStart(properties),
                 State::IndentlessSequenceEntry,
             ),
@@ -372,17 +391,17 @@ impl<'a> Parser<'a> {
                 EventKind::MappingStart(properties),
                 State::FlowMappingKey { first: true },
             ),
-            Look::BlockSequenceStart if block => (
+            Look::BlockSequenceStart if allowed != Allowed::Flow => (
                 EventKind::SequenceStart(properties),
                 State::BlockSequenceEntry { first: true },
             ),
-            Look::BlockMappingStart if block => (
+            Look::BlockMappingStart if allowed != Allowed::Flow => (
                 EventKind::MappingStart(properties),
                 State::BlockMappingKey { first: true },
             ),
             _ => match properties {
                 Some(properties) if properties.anchor.is_some() || properties.tag.is_some() => {
-                    self.pop_state();
+                    self.state = then;
                     let plain_implicit = properties.tag.is_none();
                     let kind = EventKind::Scalar {
                         properties: Some(properties),
@@ -394,12 +413,12 @@ impl<'a> Parser<'a> {
                 _ => return fault("did not find expected node content", start, token_start),
             },
         };
+        self.states.push(then);
         self.state = state;
         Ok(Event { kind, start })
     }
 
     fn alias(&mut self, start: Mark) -> Event<'a> {
-        self.pop_state();
         let name = match self.scanner.take().map(|token| token.kind) {
             Some(TokenKind::Alias(name)) => name,
             _ => "",
@@ -409,7 +428,6 @@ impl<'a> Parser<'a> {
     }
 
     fn scalar(&mut self, properties: Option<Box<Properties<'a>>>, start: Mark) -> Event<'a> {
-        self.pop_state();
         let (value, style) = match self.scanner.take().map(|token| token.kind) {
             Some(TokenKind::Scalar { value, style }) => (value, style),
             _ => (Cow::Borrowed(""), ScalarStyle::Plain),

@@ -478,8 +478,10 @@ impl<'a> Reader<'a> {
     pub(crate) fn skip_spaces(&mut self, most: usize) -> Result<(), Fault> {
         let mut left = most;
         loop {
-            let ready = self.ready().iter().take(left);
-            let run = ready.take_while(|&&byte| byte == b' ').count();
+            let ready = self.ready();
+            let ready = ready.get(..left).unwrap_or(ready);
+            let run = ready.iter().position(|&byte| byte != b' ');
+            let run = run.unwrap_or(ready.len());
             self.skip_ascii(run);
             left -= run;
             self.ensure(1)?;

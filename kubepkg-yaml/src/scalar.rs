@@ -96,22 +96,36 @@ fn word(text: &str) -> Option<Meaning> {
 }
 
 /// What `text` means without a tag.
+#[inline]
 pub(crate) fn plain(text: &str) -> Meaning {
+    let Some(&first) = text.as_bytes().first() else {
+        return Meaning::Null;
+    };
+    if first.is_ascii_lowercase() && !b"yntfo".contains(&first) {
+        return Meaning::Str;
+    }
     meaning(Tag::None, text)
 }
 
 /// What `text` means under `tag`.
+#[inline]
 pub(crate) fn resolve(
     tag: Tag,
     text: &str,
     at: impl FnOnce() -> Position,
 ) -> Result<Meaning, YamlError> {
+    if tag == Tag::None {
+        return Ok(plain(text));
+    }
+    tagged(tag, text, at)
+}
+
+fn tagged(tag: Tag, text: &str, at: impl FnOnce() -> Position) -> Result<Meaning, YamlError> {
     if matches!(tag, Tag::Other | Tag::Merge | Tag::Binary | Tag::Str) {
         return Ok(Meaning::Str);
     }
     let found = meaning(tag, text);
     match (tag, found) {
-        (Tag::None, _) => Ok(found),
         (Tag::Float, Meaning::Int(value)) => Ok(Meaning::Float(int_to_float(value))),
         _ if found.tag() == tag => Ok(found),
         _ => Err(YamlError::meaning(

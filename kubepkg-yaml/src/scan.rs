@@ -4,8 +4,10 @@
 //! simplifications, block structure made explicit by `Block…Start` and `BlockEnd` tokens, and a
 //! mapping key without `?` recognised when its `:` comes on the same line within 1,024
 //! characters. Nesting deeper than 10,000 is refused. How scalars are read is in `scalar.rs`,
-//! tags, anchors and directives in `property.rs`, indentation and keys in `nesting.rs`.
+//! tags, anchors and directives in `property.rs`, indentation and keys in `nesting.rs`, the short
+//! way for simple keys in `key.rs`.
 
+mod key;
 mod nesting;
 mod property;
 mod scalar;
@@ -83,6 +85,7 @@ struct SimpleKey {
     mark: Mark,
 }
 
+/// A token that waits for the parser.
 struct Queued<'a> {
     token: Token<'a>,
     /// The flow level whose simple key this token may begin.
@@ -93,7 +96,7 @@ struct Queued<'a> {
 const MAX_DEPTH: usize = 10_000;
 /// The farthest that the `:` of a key without `?` may stand from its start, in characters.
 const MAX_SIMPLE_KEY: u32 = 1_024;
-/// Room for tokens: more than three are in the queue only while a long key may begin.
+/// Room for tokens: more are in the queue only while a long key may begin.
 const QUEUE: usize = 8;
 const DEPTH: &str = "exceeded max depth of 10000";
 const NO_COLON: &str = "could not find expected ':'";
@@ -114,6 +117,12 @@ pub(crate) struct Scanner<'a> {
     indents: Vec<i64>,
     token_available: bool,
     stream_ended: bool,
+}
+
+#[cold]
+fn past_the_end(at: Mark) -> Fault {
+    let text = "attempted to go past the end of stream; corrupted value?";
+    Fault::new(Problem::Parser, text, at, at)
 }
 
 impl<'a> Scanner<'a> {
@@ -147,21 +156,16 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn peek(&mut self) -> Result<&Token<'a>, Fault> {
         if !self.token_available {
-            self.fetch_more()?;
-            self.token_available = true;
-            if self.tokens.is_empty() {
-                let mark = self.reader.mark();
-                self.push(TokenKind::StreamEnd, mark);
+            let certain = |head: &Queued<'_>| head.key_level.is_none();
+            if !self.tokens.front().is_some_and(certain) {
+                self.fetch_more()?;
             }
+            self.token_available = true;
         }
+        let past_end = self.reader.mark();
         match self.tokens.front() {
             Some(queued) => Ok(&queued.token),
-            None => Err(Fault::new(
-                Problem::Parser,
-                "attempted to go past the end of stream; corrupted value?",
-                self.reader.mark(),
-                self.reader.mark(),
-            )),
+            None => Err(past_the_end(past_end)),
         }
     }
 
@@ -170,6 +174,14 @@ impl<'a> Scanner<'a> {
         self.token_available = false;
         self.parsed += 1;
         self.tokens.pop_front().map(|queued| queued.token)
+    }
+
+    /// Passes the token that [`Scanner::peek`] has shown.
+    #[inline]
+    pub(crate) fn skip(&mut self) {
+        self.token_available = false;
+        self.parsed += 1;
+        self.tokens.pop_front();
     }
 
     fn fetch_more(&mut self) -> Result<(), Fault> {
@@ -187,16 +199,28 @@ impl<'a> Scanner<'a> {
                     _ => return Ok(()),
                 }
             }
-            if self.stream_ended {
+            if !self.stream_ended {
+                self.fetch_next()?;
+            } else if self.tokens.is_empty() {
+                let mark = self.reader.mark();
+                self.push(TokenKind::StreamEnd, mark);
+            } else {
                 return Ok(());
             }
-            self.fetch_next()?;
         }
     }
 
     fn push_token(&mut self, token: Token<'a>) {
         let key_level = self.next_key_level.take();
         self.tokens.push_back(Queued { token, key_level });
+    }
+
+    /// Adds a token that begins no key.
+    fn push_certain(&mut self, kind: TokenKind<'a>, start: Mark, end: Mark) {
+        self.tokens.push_back(Queued {
+            token: Token { kind, start, end },
+            key_level: None,
+        });
     }
 
     fn push(&mut self, kind: TokenKind<'a>, mark: Mark) {
@@ -289,6 +313,9 @@ impl<'a> Scanner<'a> {
                 Ok(())
             }
             _ if self.may_start_plain(byte) => {
+                if let Some(length) = self.sees_plain_key() {
+                    return self.fetch_plain_key(length);
+                }
                 self.save_simple_key()?;
                 self.simple_key_allowed = false;
                 let token = self.scan_plain()?;
@@ -387,6 +414,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline]
     fn push_indicator(&mut self, kind: TokenKind<'a>) {
         let start = self.reader.mark();
         self.reader.skip();

@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::compose::{Document, NodeKind, ROOT, compose};
-use crate::decode::{decode, is_merge};
+use crate::decode::is_merge;
 use crate::error::{Position, YamlError};
 use crate::json::{Numbers, lossy};
 use crate::limits::Limits;
-use crate::load::{check_input, value_of};
+use crate::load::{check_input, document_value};
 use crate::number;
 use crate::read::Decoded;
 use crate::scalar::{self, Meaning, Tag};
@@ -75,7 +75,7 @@ pub fn load_spanned(
     check_input(input, limits)?;
     let decoded = Decoded::new(input);
     let document = compose(&decoded, limits)?;
-    let value = value_of(&decode(&document, false)?, Numbers::Exact, limits)?;
+    let value = document_value(&document, Numbers::Exact, limits)?;
     let mut walk = Walk {
         document: &document,
         spans: BTreeMap::new(),

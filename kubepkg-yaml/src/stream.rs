@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::error::{LimitKind, YamlError};
 use crate::json::Numbers;
 use crate::limits::Limits;
-use crate::load::{check_input, value_of, with_tree};
+use crate::load::{check_input, load_numbers};
 
 /// One document of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,10 +184,7 @@ fn load_map(
     target: &'static str,
     limits: &Limits,
 ) -> Result<Map<String, Value>, YamlError> {
-    let value = with_tree(input, false, limits, |tree| {
-        value_of(tree, Numbers::Float, limits)
-    })
-    .map_err(|error| match error {
+    let value = load_numbers(input, Numbers::Float, limits).map_err(|error| match error {
         YamlError::Limit { .. } => error,
         _ => YamlError::Convert {
             source: Box::new(error),

@@ -1,6 +1,6 @@
 //! Block sequences and mappings, and sequences that are not indented in their mapping.
 
-use super::{Event, EventKind, Look, Parser, State, Step, empty_scalar, fault};
+use super::{Allowed, Event, EventKind, Look, Parser, State, Step, empty_scalar, fault};
 
 impl<'a> Parser<'a> {
     pub(super) fn block_sequence_entry(&mut self, first: bool) -> Step<'a> {
@@ -11,14 +11,13 @@ impl<'a> Parser<'a> {
         match token {
             Look::BlockEntry => {
                 self.skip();
-                let state = State::BlockSequenceEntry { first: false };
-                let (token, ..) = self.look()?;
+                let then = State::BlockSequenceEntry { first: false };
+                let (token, start, _) = self.look()?;
                 if matches!(token, Look::BlockEntry | Look::BlockEnd) {
-                    self.state = state;
+                    self.state = then;
                     return Ok(empty_scalar(end));
                 }
-                self.states.push(state);
-                self.node(true, false)
+                self.node(token, start, then, Allowed::Block)
             }
             Look::BlockEnd => Ok(self.leave(EventKind::SequenceEnd, start)),
             _ => {
@@ -38,7 +37,7 @@ impl<'a> Parser<'a> {
             });
         }
         self.skip();
-        let (token, ..) = self.look()?;
+        let (token, start, _) = self.look()?;
         if matches!(
             token,
             Look::BlockEntry | Look::Key | Look::Value | Look::BlockEnd
@@ -46,8 +45,8 @@ impl<'a> Parser<'a> {
             self.state = State::IndentlessSequenceEntry;
             return Ok(empty_scalar(end));
         }
-        self.states.push(State::IndentlessSequenceEntry);
-        self.node(true, false)
+        let then = State::IndentlessSequenceEntry;
+        self.node(token, start, then, Allowed::Block)
     }
 
     pub(super) fn block_mapping_key(&mut self, first: bool) -> Step<'a> {
@@ -58,13 +57,13 @@ impl<'a> Parser<'a> {
         match token {
             Look::Key => {
                 self.skip();
-                let (token, ..) = self.look()?;
+                let (token, start, _) = self.look()?;
                 if matches!(token, Look::Key | Look::Value | Look::BlockEnd) {
                     self.state = State::BlockMappingValue;
                     return Ok(empty_scalar(end));
                 }
-                self.states.push(State::BlockMappingValue);
-                self.node(true, true)
+                let then = State::BlockMappingValue;
+                self.node(token, start, then, Allowed::BlockMember)
             }
             Look::BlockEnd => Ok(self.leave(EventKind::MappingEnd, start)),
             _ => {
@@ -75,19 +74,18 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn block_mapping_value(&mut self) -> Step<'a> {
-        let state = State::BlockMappingKey { first: false };
+        let then = State::BlockMappingKey { first: false };
         let (token, start, end) = self.look()?;
         if token != Look::Value {
-            self.state = state;
+            self.state = then;
             return Ok(empty_scalar(start));
         }
         self.skip();
-        let (token, ..) = self.look()?;
+        let (token, start, _) = self.look()?;
         if matches!(token, Look::Key | Look::Value | Look::BlockEnd) {
-            self.state = state;
+            self.state = then;
             return Ok(empty_scalar(end));
         }
-        self.states.push(state);
-        self.node(true, true)
+        self.node(token, start, then, Allowed::BlockMember)
     }
 }

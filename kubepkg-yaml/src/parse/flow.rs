@@ -1,6 +1,6 @@
 //! Flow sequences and mappings, and single pairs in flow sequences (`[a: b]`).
 
-use super::{Event, EventKind, Look, Parser, State, Step, empty_scalar, fault};
+use super::{Allowed, Event, EventKind, Look, Parser, State, Step, empty_scalar, fault};
 
 impl<'a> Parser<'a> {
     pub(super) fn flow_sequence_entry(&mut self, first: bool) -> Step<'a> {
@@ -27,22 +27,22 @@ impl<'a> Parser<'a> {
                 })
             }
             _ => {
-                self.states.push(State::FlowSequenceEntry { first: false });
-                self.node(false, false)
+                let then = State::FlowSequenceEntry { first: false };
+                self.node(token, start, then, Allowed::Flow)
             }
         }
     }
 
     pub(super) fn flow_sequence_mapping_key(&mut self) -> Step<'a> {
-        let (token, _, end) = self.look()?;
+        let (token, start, end) = self.look()?;
         if matches!(token, Look::Value | Look::FlowEntry | Look::FlowSequenceEnd) {
             // libyaml passes the token here, and so the value of `[? : x]` is lost.
             self.skip();
             self.state = State::FlowSequenceMappingValue;
             return Ok(empty_scalar(end));
         }
-        self.states.push(State::FlowSequenceMappingValue);
-        self.node(false, false)
+        let then = State::FlowSequenceMappingValue;
+        self.node(token, start, then, Allowed::Flow)
     }
 
     pub(super) fn flow_sequence_mapping_value(&mut self) -> Step<'a> {
@@ -51,8 +51,8 @@ impl<'a> Parser<'a> {
             self.skip();
             (token, start, _) = self.look()?;
             if !matches!(token, Look::FlowEntry | Look::FlowSequenceEnd) {
-                self.states.push(State::FlowSequenceMappingEnd);
-                return self.node(false, false);
+                let then = State::FlowSequenceMappingEnd;
+                return self.node(token, start, then, Allowed::Flow);
             }
         }
         self.state = State::FlowSequenceMappingEnd;
@@ -81,28 +81,27 @@ impl<'a> Parser<'a> {
                     self.state = State::FlowMappingValue { empty: false };
                     return Ok(empty_scalar(start));
                 }
-                self.states.push(State::FlowMappingValue { empty: false });
-                self.node(false, false)
+                let then = State::FlowMappingValue { empty: false };
+                self.node(token, start, then, Allowed::Flow)
             }
             _ => {
-                self.states.push(State::FlowMappingValue { empty: true });
-                self.node(false, false)
+                let then = State::FlowMappingValue { empty: true };
+                self.node(token, start, then, Allowed::Flow)
             }
         }
     }
 
     pub(super) fn flow_mapping_value(&mut self, empty: bool) -> Step<'a> {
-        let state = State::FlowMappingKey { first: false };
+        let then = State::FlowMappingKey { first: false };
         let (mut token, mut start, _) = self.look()?;
         if !empty && token == Look::Value {
             self.skip();
             (token, start, _) = self.look()?;
             if !matches!(token, Look::FlowEntry | Look::FlowMappingEnd) {
-                self.states.push(state);
-                return self.node(false, false);
+                return self.node(token, start, then, Allowed::Flow);
             }
         }
-        self.state = state;
+        self.state = then;
         Ok(empty_scalar(start))
     }
 }

@@ -106,10 +106,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn unroll_indent(&mut self, column: i64) {
-        if self.flow_level > 0 {
-            return;
+        if self.indent > column && self.flow_level == 0 {
+            self.close_deeper(column);
         }
+    }
+
+    /// Closes the block collections that are deeper than `column`.
+    fn close_deeper(&mut self, column: i64) {
         while self.indent > column {
             let mark = self.reader.mark();
             self.push(TokenKind::BlockEnd, mark);

@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::read::Mark;
 
 /// Stops of a run in a plain scalar outside flow collections.
-const PLAIN: u8 = 1;
+pub(super) const PLAIN: u8 = 1;
 /// Stops of a run in a plain scalar inside flow collections.
 const FLOW: u8 = 2;
 /// Stops of a run between single quotes.
@@ -41,14 +41,15 @@ const STOPS: [u8; 256] = {
 
 /// Length of the text in front that cannot end a scalar, whose stops are `stops`: bytes that are
 /// no stop, and single spaces and colons between such bytes (a `#` after a space is a comment).
-fn run_length(text: &[u8], stops: u8) -> usize {
-    let passes = |byte: u8| STOPS[usize::from(byte)] & stops == 0;
-    let mut at = 0;
+pub(super) fn run_length(text: &[u8], stops: u8) -> usize {
+    let stands = |byte: u8| STOPS[usize::from(byte)] & stops != 0;
+    let mut rest = text;
     loop {
-        match text.get(at..) {
-            Some([byte, ..]) if passes(*byte) => at += 1,
-            Some([b' ' | b':', next, ..]) if passes(*next) && *next != b'#' => at += 2,
-            _ => return at,
+        let at = rest.iter().position(|&byte| stands(byte));
+        rest = rest.get(at.unwrap_or(rest.len())..).unwrap_or_default();
+        match rest {
+            [b' ' | b':', next, after @ ..] if !stands(*next) && *next != b'#' => rest = after,
+            _ => return text.len() - rest.len(),
         }
     }
 }
@@ -371,24 +372,21 @@ impl<'a> Scanner<'a> {
         while self.reader.column() as usize == indent && !self.reader.is_end() {
             let trailing_blank = self.reader.is_blank(0);
             if !literal && !leading_blank && !trailing_blank && leading == "\n" {
+                text.pop();
                 if trailing.is_empty() {
                     text.push(' ');
                 }
-            } else {
-                text.push_str(leading);
             }
-            text.push_str(&trailing);
-            trailing.clear();
+            if !trailing.is_empty() {
+                text.push_str(&trailing);
+                trailing.clear();
+            }
             leading_blank = self.reader.is_blank(0);
-            let from = self.reader.pos();
-            self.reader.skip_line()?;
-            text.push_str(self.reader.slice(from, self.reader.pos()));
-            self.reader.ensure(2)?;
-            leading = self.reader.take_break();
+            leading = self.take_block_line(&mut text)?;
             self.take_block_breaks(&mut indent, &mut trailing, start, &mut end)?;
         }
-        if !strip {
-            text.push_str(leading);
+        if strip {
+            text.truncate(text.len() - leading.len());
         }
         if keep {
             text.push_str(&trailing);
@@ -406,6 +404,23 @@ impl<'a> Scanner<'a> {
             start,
             end,
         })
+    }
+
+    /// Takes the rest of a line and its break, and gives the break.
+    fn take_block_line(&mut self, text: &mut String) -> Result<&'static str, Fault> {
+        let from = self.reader.pos();
+        self.reader.skip_line()?;
+        self.reader.ensure(2)?;
+        let end = self.reader.pos();
+        if self.reader.byte(0) == b'\n' {
+            self.reader.take_break();
+            text.push_str(self.reader.slice(from, end + 1));
+            return Ok("\n");
+        }
+        text.push_str(self.reader.slice(from, end));
+        let taken = self.reader.take_break();
+        text.push_str(taken);
+        Ok(taken)
     }
 
     /// Chomping and indentation indicators in either order: (keep, strip, increment).

@@ -16,6 +16,7 @@ use crate::tree::{Tree, Val};
 /// The most bytes of a key that is written without `? `.
 const MAX_SIMPLE_KEY: usize = 128;
 const INDENT: isize = 2;
+const SPACES: &str = "                                ";
 
 enum Open<'n> {
     Seq {
@@ -111,8 +112,8 @@ impl Emitter {
             self.newline();
         }
         while self.column < indent {
-            self.out.push(' ');
-            self.column += 1;
+            let spaces = SPACES.get(..indent - self.column).unwrap_or(SPACES);
+            self.put(spaces, spaces.len());
         }
         self.whitespace = true;
         self.indention = true;

@@ -43,6 +43,11 @@ fn is_printable(c: char) -> bool {
         && c != '\u{FEFF}'
 }
 
+/// Whether a byte says nothing about a text in which it is not the first.
+fn is_ordinary(byte: u8) -> bool {
+    matches!(byte, b'!'..=b'~') && byte != b'#' && byte != b':'
+}
+
 /// Looks at a text.
 pub(crate) fn analyze(text: &str) -> Analysis {
     let mut facts = Analysis {
@@ -55,39 +60,53 @@ pub(crate) fn analyze(text: &str) -> Analysis {
         facts.block = false;
         return facts;
     };
-    let mut indicators = text.starts_with("---") || text.starts_with("...");
+    let bytes = text.as_bytes();
+    let blank_at = |at: usize| matches!(bytes.get(at), None | Some(b' ' | b'\t'));
+    let mut indicators = match first {
+        ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
+        | '`' => true,
+        '?' | '-' => blank_at(1) || text.starts_with("---"),
+        '.' => text.starts_with("..."),
+        _ => false,
+    };
     let mut special = false;
     let (mut break_space, mut space_break) = (false, false);
     let (mut after_space, mut after_break) = (false, false);
     let mut after_whitespace = true;
-    let mut last = first;
-    let mut chars = text.chars().peekable();
-    let mut start = true;
-    while let Some(c) = chars.next() {
-        let before_blank = chars.peek().is_none_or(|next| matches!(next, ' ' | '\t'));
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let ordinary = rest.iter().position(|&byte| !is_ordinary(byte));
+        let ordinary = ordinary.unwrap_or(rest.len());
+        if ordinary > 0 {
+            (after_space, after_break, after_whitespace) = (false, false, false);
+            at += ordinary;
+            continue;
+        }
+        let spaces = rest.iter().take_while(|&&byte| byte == b' ').count();
+        if spaces > 0 {
+            break_space |= after_break;
+            (after_space, after_break, after_whitespace) = (true, false, true);
+            at += spaces;
+            continue;
+        }
+        let c = text.get(at..).and_then(|rest| rest.chars().next());
+        let c = c.unwrap_or_default();
+        at += c.len_utf8();
         indicators |= match c {
             '#' => after_whitespace,
-            ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
-            | '`' => start,
-            ':' => before_blank,
-            '?' | '-' => start && before_blank,
+            ':' => blank_at(at),
             _ => false,
         };
         special |= !is_printable(c);
-        if c == ' ' {
-            break_space |= after_break;
-            (after_space, after_break) = (true, false);
-        } else if is_break(c) {
+        if is_break(c) {
             facts.multiline = true;
             space_break |= after_space;
-            (after_space, after_break) = (false, true);
+            (after_space, after_break, after_whitespace) = (false, true, true);
         } else {
-            (after_space, after_break) = (false, false);
+            (after_space, after_break, after_whitespace) = (false, false, c == '\t');
         }
-        after_whitespace = matches!(c, ' ' | '\t') || is_break(c);
-        last = c;
-        start = false;
     }
+    let last = text.chars().next_back().unwrap_or_default();
     let edge = |c: char| c == ' ' || is_break(c);
     facts.plain = !(edge(first) || edge(last) || break_space || facts.multiline || indicators);
     facts.single = !break_space;
@@ -179,6 +198,26 @@ fn flowing(emitter: &mut Emitter, text: &str, breaks_allowed: bool, quoted: bool
         }
         if after_break {
             emitter.write_indent();
+        }
+        // Up to the width no space is folded, so words and spaces go out together.
+        let room = if breaks_allowed {
+            (WIDTH + 1).saturating_sub(emitter.column)
+        } else {
+            rest.len()
+        };
+        let near = rest.as_bytes().get(..room).unwrap_or(rest.as_bytes());
+        let stretch = near
+            .iter()
+            .position(|&byte| byte < b' ' || !byte.is_ascii() || (quoted && byte == b'\''));
+        let stretch = stretch.unwrap_or(near.len());
+        if let Some((head, tail)) = rest.split_at_checked(stretch)
+            && !head.is_empty()
+        {
+            emitter.put(head, head.len());
+            emitter.indention = false;
+            (after_space, after_break) = (head.ends_with(' '), false);
+            rest = tail;
+            continue;
         }
         let end = rest
             .bytes()
@@ -311,8 +350,13 @@ pub(crate) fn literal(emitter: &mut Emitter, text: &str) {
         if after_break {
             emitter.write_indent();
         }
-        let end = rest.find(is_break).unwrap_or(rest.len());
-        let (head, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        let line = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
+        let (mut head, mut tail) = rest.split_at_checked(line).unwrap_or((rest, ""));
+        if !head.is_ascii()
+            && let Some(end) = head.find(is_break)
+        {
+            (head, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        }
         write_run(emitter, head);
         emitter.indention = false;
         after_break = false;

@@ -91,6 +91,20 @@ impl<'a> Document<'a> {
     }
 }
 
+/// The document has more nodes than it may have. Small, as it is returned for each node.
+struct TooMany {
+    limit: usize,
+}
+
+impl From<TooMany> for YamlError {
+    fn from(TooMany { limit }: TooMany) -> Self {
+        YamlError::Limit {
+            kind: LimitKind::Nodes,
+            limit,
+        }
+    }
+}
+
 struct Composer<'a> {
     document: Document<'a>,
     /// Collections that are not at their end yet.
@@ -193,16 +207,11 @@ impl<'a> Composer<'a> {
         kind: NodeKind<'a>,
         properties: Option<&Properties<'a>>,
         mark: Mark,
-    ) -> Result<u32, YamlError> {
+    ) -> Result<u32, TooMany> {
         let nodes = &mut self.document.nodes;
         let index = match u32::try_from(nodes.len()) {
             Ok(index) if nodes.len() < self.limit && index != u32::MAX => index,
-            _ => {
-                return Err(YamlError::Limit {
-                    kind: LimitKind::Nodes,
-                    limit: self.limit,
-                });
-            }
+            _ => return Err(TooMany { limit: self.limit }),
         };
         let anchor = properties.and_then(|both| both.anchor);
         nodes.push(Node {

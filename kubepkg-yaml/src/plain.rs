@@ -60,20 +60,24 @@ impl Plain<'_, '_> {
             NodeKind::Sequence(end) => {
                 self.spend(2)?;
                 let base = self.items.len();
-                for item in document.children(index, end) {
-                    let item = self.one(item, depth + 1)?;
-                    self.items.push(item);
+                let mut item = index + 1;
+                while item < end {
+                    let value = self.one(item, depth + 1)?;
+                    self.items.push(value);
+                    item = document.after(item);
                 }
                 Some(Value::Array(self.items.drain(base..).collect()))
             }
             NodeKind::Mapping(end) => {
                 self.spend(2)?;
                 let base = self.members.len();
-                let mut nodes = document.children(index, end);
-                while let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
+                let mut key = index + 1;
+                while key < end {
                     let name = self.key(key)?.to_owned();
-                    let value = self.one(value, depth + 1)?;
+                    // The key is a scalar, so its value is the next node.
+                    let value = self.one(key + 1, depth + 1)?;
                     self.members.push((name, value));
+                    key = document.after(key + 1);
                 }
                 // The last of equal keys stays, as in Go.
                 Some(Value::Object(self.members.drain(base..).collect()))

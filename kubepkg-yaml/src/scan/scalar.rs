@@ -54,6 +54,16 @@ pub(super) fn run_length(text: &[u8], stops: u8) -> usize {
     }
 }
 
+/// Whether a line ends here and the next one has text: the spaces before that text.
+fn line_end(text: &[u8]) -> Option<usize> {
+    let [b'\n', below @ ..] = text else {
+        return None;
+    };
+    let spaces = below.iter().position(|&byte| byte != b' ')?;
+    let has_text = below.get(spaces).is_some_and(u8::is_ascii_graphic);
+    has_text.then_some(spaces)
+}
+
 /// Text of a scalar: borrowed as long as it is one stretch of the input.
 struct Collected {
     owned: Option<String>,
@@ -128,9 +138,19 @@ impl Breaks {
 impl<'a> Scanner<'a> {
     pub(super) fn scan_plain(&mut self) -> Result<Token<'a>, Fault> {
         let start = self.reader.mark();
+        let indent = self.indent + 1;
+        let stops = if self.flow_level > 0 { FLOW } else { PLAIN };
+        let ready = self.reader.ready();
+        let run = run_length(ready, stops);
+        let below = ready.get(run..).unwrap_or_default();
+        if let Some(spaces) = line_end(below).filter(|_| self.flow_level == 0)
+            && i64::try_from(spaces).is_ok_and(|column| column < indent)
+        {
+            return Ok(self.take_plain_line(start, run, spaces));
+        }
+        let mut run = Some(run);
         let mut end = start;
         let mut text = Collected::at(self.reader.pos());
-        let indent = self.indent + 1;
         let mut breaks: Option<Breaks> = None;
         loop {
             self.reader.ensure(4)?;
@@ -145,7 +165,7 @@ impl<'a> Scanner<'a> {
                 if let Some(between) = breaks.take() {
                     text.splice(self, &between.folded(), self.reader.pos());
                 }
-                self.plain_run()?;
+                self.plain_run(run.take(), stops)?;
                 text.to = self.reader.pos();
                 end = self.reader.mark();
             }
@@ -197,11 +217,31 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes characters up to the next blank, break or ending indicator.
-    fn plain_run(&mut self) -> Result<(), Fault> {
-        let stops = if self.flow_level > 0 { FLOW } else { PLAIN };
+    /// Takes a plain scalar that ends with its line, and the indentation of the next line: nearly
+    /// all do.
+    fn take_plain_line(&mut self, start: Mark, length: usize, spaces: usize) -> Token<'a> {
+        let from = self.reader.pos();
+        self.reader.skip_ascii(length);
+        let end = self.reader.mark();
+        self.reader.take_break();
+        self.reader.skip_ascii(spaces);
+        self.simple_key_allowed = true;
+        Token {
+            kind: TokenKind::Scalar {
+                value: Cow::Borrowed(self.reader.slice(from, from + length)),
+                style: ScalarStyle::Plain,
+            },
+            start,
+            end,
+        }
+    }
+
+    /// Passes characters up to the next blank, break or ending indicator. `run` is the length of
+    /// the first run, if it is known.
+    fn plain_run(&mut self, mut run: Option<usize>, stops: u8) -> Result<(), Fault> {
         loop {
-            let run = run_length(self.reader.ready(), stops);
+            let run = run.take();
+            let run = run.unwrap_or_else(|| run_length(self.reader.ready(), stops));
             self.reader.skip_ascii(run);
             self.reader.ensure(2)?;
             if self.plain_ends() {

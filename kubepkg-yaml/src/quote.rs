@@ -48,6 +48,21 @@ fn is_ordinary(byte: u8) -> bool {
     matches!(byte, b'!'..=b'~') && byte != b'#' && byte != b':'
 }
 
+/// Length of the words of ordinary bytes in front, with single spaces between them.
+fn words_length(text: &[u8]) -> usize {
+    let mut rest = text;
+    loop {
+        let word = rest.iter().position(|&byte| !is_ordinary(byte));
+        let word = word.unwrap_or(rest.len());
+        match rest.get(word..).unwrap_or_default() {
+            [b' ', next, ..] if word > 0 && is_ordinary(*next) => {
+                rest = rest.get(word + 1..).unwrap_or_default();
+            }
+            after => return text.len() - after.len(),
+        }
+    }
+}
+
 /// Looks at a text.
 pub(crate) fn analyze(text: &str) -> Analysis {
     let mut facts = Analysis {
@@ -75,11 +90,10 @@ pub(crate) fn analyze(text: &str) -> Analysis {
     let mut after_whitespace = true;
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let ordinary = rest.iter().position(|&byte| !is_ordinary(byte));
-        let ordinary = ordinary.unwrap_or(rest.len());
-        if ordinary > 0 {
+        let words = words_length(rest);
+        if words > 0 {
             (after_space, after_break, after_whitespace) = (false, false, false);
-            at += ordinary;
+            at += words;
             continue;
         }
         let spaces = rest.iter().take_while(|&&byte| byte == b' ').count();

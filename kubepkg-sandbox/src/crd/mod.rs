@@ -58,7 +58,7 @@ fn finish(
         if errors.iter().any(FieldError::keeps_rules_from_running) {
             errors.push(FieldError::rules_not_run());
         } else {
-            errors.extend(rules::check(object, old, schema));
+            errors.extend(rules::check(object, old, schema, true));
         }
     }
     errors

@@ -22,3 +22,15 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 pub(super) fn offence(pattern: &str) -> Option<String> {
     compiled(pattern).err().map(|error| error.to_string())
 }
+
+/// The parts of a text that match a pattern, at most so many of them, or all when the limit is negative.
+pub(super) fn find_all(pattern: &str, text: &str, limit: i64) -> Result<Vec<String>, String> {
+    match compiled(pattern) {
+        Ok(pattern) => Ok(pattern
+            .find_all(text, limit)
+            .into_iter()
+            .map(str::to_owned)
+            .collect()),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,57 +1,158 @@
-//! Rules in CEL: `x-kubernetes-validations`.
+//! Rules in CEL: `x-kubernetes-validations`, as `schema/cel/validation.go` of `apiextensions-apiserver` runs them.
 //!
-//! What can't be compiled is passed over: definitions with such rules are refused, and a test server that refuses good
-//! objects is worse than one that accepts bad ones. There is no budget for the time that a rule takes.
+//! All rules of an object together may cost ten million units, each at most one million. What can't be compiled is
+//! passed over: definitions with such rules are refused, and a test server that refuses good objects is worse than one
+//! that accepts bad ones.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kube_cel::cel;
 use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::{self, Context};
 use serde_json::Value;
 
 use super::MAX_DEPTH;
-use super::cel::{Program, as_cel, context, program};
+use super::cel::{Fault, Program, Type, as_cel, check as compile, of_schema};
+use super::kept::Kept;
 use super::path::FieldError;
 use super::prune::is_true;
 
-/// Runs the rules of a schema on an object, and on what it replaces.
-pub(super) fn check(object: &Value, old: Option<&Value>, schema: &Value) -> Vec<FieldError> {
+/// What the rules of an object may cost.
+const MAX_COST: u64 = 10_000_000;
+/// A message that is made may have as many bytes.
+const MAX_MESSAGE: usize = 5 * 1024;
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/// Runs the rules of a schema on a value, and on what it replaces.
+pub(super) fn check(
+    value: &Value,
+    old: Option<&Value>,
+    schema: &Value,
+    resource: bool,
+) -> Vec<FieldError> {
     let mut walk = Walk {
-        context: context(),
+        left: Some(MAX_COST),
+        rules: BTreeMap::new(),
         errors: Vec::new(),
     };
-    walk.value("", object, old, schema, 0);
+    let at = Place {
+        path: "",
+        old,
+        unchanged: false,
+        resource,
+    };
+    walk.value(at, value, schema, 0);
     walk.errors
 }
 
+/// A rule that compiles.
+struct Rule {
+    /// As it is written.
+    source: String,
+    program: Program,
+    /// Makes the message.
+    made: Option<Program>,
+    message: Option<String>,
+    reason: String,
+    field: String,
+    /// Whether it is about what was before.
+    uses_old: bool,
+    takes_none: bool,
+}
+
+type Rules = Arc<Vec<Rule>>;
+
+/// The rules of one place of a schema.
+fn rules_of(schema: &Value, resource: bool) -> Rules {
+    static COMPILED: Kept<Rules> = Kept::new();
+    let source = format!("{resource} {schema}");
+    COMPILED.or_compile(&source, |_| {
+        let all = schema["x-kubernetes-validations"].as_array();
+        let Some(this) = of_schema(schema, resource) else {
+            return Rules::default();
+        };
+        let all = all.into_iter().flatten();
+        Arc::new(all.filter_map(|rule| compiled(rule, &this)).collect())
+    })
+}
+
+fn compiled(rule: &Value, this: &Type) -> Option<Rule> {
+    let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
+    let takes_none = is_true(rule, "optionalOldSelf");
+    let before = if takes_none {
+        Type::optional(this.clone())
+    } else {
+        this.clone()
+    };
+    let variables = [("self", this.clone()), ("oldSelf", before)];
+    let program = |source: &str| {
+        let checked = compile(source, &variables).ok()?;
+        Some((Program::new(&checked).ok()?, checked.variables))
+    };
+    let (main, used) = program(text("rule"))?;
+    let made = Some(text("messageExpression")).filter(|source| !source.is_empty());
+    let message = Some(text("message")).filter(|message| !message.is_empty());
+    Some(Rule {
+        source: text("rule").trim().to_owned(),
+        program: main,
+        made: made.and_then(program).map(|(program, _)| program),
+        message: message.map(|message| message.trim().to_owned()),
+        reason: text("reason").to_owned(),
+        field: text("fieldPath").to_owned(),
+        uses_old: used.iter().any(|name| name == "oldSelf"),
+        takes_none,
+    })
+}
+
+impl Rule {
+    /// What errors call the rule.
+    fn name(&self) -> &str {
+        self.message.as_deref().unwrap_or(&self.source)
+    }
+}
+
+/// A value's place in an object.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    path: &'p str,
+    old: Option<&'p Value>,
+    /// Whether what it is in was there before as it is now.
+    unchanged: bool,
+    /// Whether it is a whole object.
+    resource: bool,
+}
+
 struct Walk {
-    context: Context<'static>,
+    /// What may still be spent; none when nothing is run any more.
+    left: Option<u64>,
+    /// Rules by the address of their schema, which doesn't change meanwhile.
+    rules: BTreeMap<*const Value, Rules>,
     errors: Vec<FieldError>,
 }
 
 impl Walk {
-    fn value(
-        &mut self,
-        path: &str,
-        value: &Value,
-        old: Option<&Value>,
-        schema: &Value,
-        depth: usize,
-    ) {
-        if depth > MAX_DEPTH || value.is_null() {
+    fn value(&mut self, at: Place<'_>, value: &Value, schema: &Value, depth: usize) {
+        if depth > MAX_DEPTH || value.is_null() || self.left.is_none() {
             return;
         }
+        let unchanged = at.unchanged || at.old == Some(value);
+        let at = Place { unchanged, ..at };
         let rules = schema.get("x-kubernetes-validations");
-        if let Some(rules) = rules.and_then(Value::as_array).filter(|it| !it.is_empty()) {
-            self.rules(path, value, old, schema, rules);
+        if rules
+            .and_then(Value::as_array)
+            .is_some_and(|it| !it.is_empty())
+        {
+            self.rules(at, value, schema);
         }
         match value {
             Value::Object(fields) => {
                 let properties = schema.get("properties").and_then(Value::as_object);
                 for (key, schema) in properties.into_iter().flatten() {
                     if let Some(value) = fields.get(key) {
-                        let old = old.and_then(|old| old.get(key));
-                        self.value(&format!("{path}.{key}"), value, old, schema, depth + 1);
+                        let old = at.old.and_then(|old| old.get(key));
+                        let path = format!("{}.{key}", at.path);
+                        self.below((&path, old, unchanged), value, schema, depth);
                     }
                 }
                 let additional = schema.get("additionalProperties");
@@ -60,8 +161,9 @@ impl Walk {
                         .iter()
                         .filter(|(key, _)| properties.is_none_or(|it| !it.contains_key(*key)));
                     for (key, value) in others {
-                        let old = old.and_then(|old| old.get(key));
-                        self.value(&format!("{path}[{key}]"), value, old, schema, depth + 1);
+                        let old = at.old.and_then(|old| old.get(key));
+                        let path = format!("{}[{key}]", at.path);
+                        self.below((&path, old, unchanged), value, schema, depth);
                     }
                 }
             }
@@ -70,99 +172,149 @@ impl Walk {
                     return;
                 };
                 for (index, item) in items.iter().enumerate() {
-                    let old = old.and_then(|old| super::schema::before(old, item, schema));
-                    self.value(&format!("{path}[{index}]"), item, old, inner, depth + 1);
+                    let old = at
+                        .old
+                        .and_then(|old| super::schema::before(old, item, schema));
+                    let path = format!("{}[{index}]", at.path);
+                    self.below((&path, old, unchanged), item, inner, depth);
                 }
             }
             _ => {}
         }
     }
 
-    fn rules(
+    fn below(
         &mut self,
-        path: &str,
+        (path, old, unchanged): (&str, Option<&Value>, bool),
         value: &Value,
-        old: Option<&Value>,
         schema: &Value,
-        rules: &[Value],
+        depth: usize,
     ) {
-        let mut scope = self.context.new_inner_scope();
-        scope.add_variable_from_value("self", as_cel(value, Some(schema)));
-        let before = old.map(|old| as_cel(old, Some(schema)));
-        if let Some(before) = before.clone() {
-            scope.add_variable_from_value("oldSelf", before);
-        }
-        let mut perhaps = scope.new_inner_scope();
-        let before = before.map_or_else(OptionalValue::none, OptionalValue::of);
-        perhaps.add_variable_from_value("oldSelf", cel::Value::Opaque(Arc::new(before)));
-        let mut found = Vec::new();
-        for rule in rules {
-            let optional = is_true(rule, "optionalOldSelf");
-            let scope = if optional { &perhaps } else { &scope };
-            found.extend(outcome(path, value, old, rule, scope));
-        }
-        self.errors.extend(found);
+        let at = Place {
+            path,
+            old,
+            unchanged,
+            resource: is_true(schema, "x-kubernetes-embedded-resource"),
+        };
+        self.value(at, value, schema, depth + 1);
     }
-}
 
-/// What a rule says of a value.
-fn outcome(
-    path: &str,
-    value: &Value,
-    old: Option<&Value>,
-    rule: &Value,
-    scope: &Context<'_>,
-) -> Option<FieldError> {
-    let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
-    let source = text("rule").trim();
-    let program: Arc<Program> = program(source).ok()?;
-    let is_transition = program.uses("oldSelf");
-    let optional = is_true(rule, "optionalOldSelf");
-    // A rule about the change has nothing to say without one; what was so before may stay so.
-    if (is_transition && !optional && old.is_none()) || (!is_transition && old == Some(value)) {
-        return None;
+    /// Nothing is run any more.
+    fn stop(&mut self, error: FieldError) {
+        self.left = None;
+        self.errors.push(error);
     }
-    match program.run(scope) {
-        Ok(cel::Value::Bool(true)) => None,
-        Ok(_) => {
-            let detail = message(rule, scope).unwrap_or_else(|| format!("failed rule: {source}"));
-            let at = format!("{path}{}", text("fieldPath"));
-            Some(FieldError::rule(&at, value, text("reason"), &detail))
+
+    fn rules(&mut self, at: Place<'_>, value: &Value, schema: &Value) {
+        let kind = schema
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let invalid = |why: &str| FieldError::invalid(at.path, &kind.into(), why);
+        if self.left == Some(0) {
+            return self.stop(invalid(OUT_OF_BUDGET));
         }
-        Err(fault) if fault.is_gap => None,
-        Err(fault) => {
-            let detail = format!("{} evaluating rule: {source}", fault.words);
-            let kind = Value::from(type_of(value));
-            Some(FieldError::invalid(path, &kind, &detail))
+        let known = self.rules.entry(std::ptr::from_ref(schema));
+        let rules = known.or_insert_with(|| rules_of(schema, at.resource));
+        let rules = Arc::clone(rules);
+        let this = ("self", as_cel(value, Some(schema)));
+        let before = at.old.map(|old| as_cel(old, Some(schema)));
+        let perhaps = before
+            .clone()
+            .map_or_else(OptionalValue::none, OptionalValue::of);
+        let perhaps = ("oldSelf", cel::Value::Opaque(Arc::new(perhaps)));
+        let perhaps = [this.clone(), perhaps];
+        let plain: Vec<_> = std::iter::once(this)
+            .chain(before.map(|before| ("oldSelf", before)))
+            .collect();
+        for rule in rules.iter() {
+            // A rule about the change has nothing to say without one.
+            if rule.uses_old && !rule.takes_none && at.old.is_none() {
+                continue;
+            }
+            let variables = if rule.takes_none {
+                &perhaps[..]
+            } else {
+                &plain
+            };
+            let (outcome, cost) = rule.program.run(variables);
+            if !self.spend(cost) {
+                return self.stop(invalid(OUT_OF_BUDGET));
+            }
+            match outcome {
+                Ok(cel::Value::Bool(true)) | Err(Fault::Gap) => {}
+                Ok(_) => {
+                    let detail = match self.made(rule, &plain) {
+                        Ok(made) => made,
+                        Err(why) => return self.stop(invalid(&why)),
+                    };
+                    // What was so before may stay so.
+                    if rule.uses_old || !at.unchanged {
+                        let detail = detail
+                            .or_else(|| rule.message.clone())
+                            .unwrap_or_else(|| format!("failed rule: {}", rule.source));
+                        let field = format!("{}{}", at.path, rule.field);
+                        let error = FieldError::rule(&field, value, &rule.reason, &detail);
+                        self.errors.push(error);
+                    }
+                }
+                Err(fault @ Fault::Cost) => {
+                    let why = format!(
+                        "'{}': no further validation rules will be run due to call cost exceeds limit for rule: {}",
+                        fault.words(),
+                        rule.name()
+                    );
+                    return self.stop(invalid(&why));
+                }
+                Err(fault) => {
+                    let (words, name) = (fault.words(), rule.name());
+                    let why = if words.starts_with("no such overload") {
+                        format!(
+                            "'{words}': call arguments did not match a supported operator, function or macro \
+                             signature for rule: {name}"
+                        )
+                    } else {
+                        format!("{words} evaluating rule: {name}")
+                    };
+                    self.errors.push(invalid(&why));
+                }
+            }
         }
     }
-}
 
-/// The message of a rule: made by an expression, or written down.
-fn message(rule: &Value, scope: &Context<'_>) -> Option<String> {
-    let text = |key: &str| {
-        let text = rule.get(key).and_then(Value::as_str).map(str::trim);
-        text.filter(|text| !text.is_empty())
-    };
-    let made = text("messageExpression").and_then(|source| {
-        let made = program(source).ok()?.run(scope).ok()?;
-        match made {
-            cel::Value::String(made) => Some(made.as_str().to_owned()),
-            _ => None,
+    /// Whether there was as much left.
+    fn spend(&mut self, cost: u64) -> bool {
+        self.left = self.left.and_then(|left| left.checked_sub(cost));
+        self.left.is_some()
+    }
+
+    /// The message of a rule, where one is made. What is no message is as good as none; what costs too much ends all.
+    fn made(
+        &mut self,
+        rule: &Rule,
+        variables: &[(&str, cel::Value)],
+    ) -> Result<Option<String>, String> {
+        let Some(program) = &rule.made else {
+            return Ok(None);
+        };
+        let (outcome, cost) = program.run(variables);
+        if !self.spend(cost) {
+            let why = "messageExpression evaluation failed due to running out of cost budget, no further \
+                validation rules will be run";
+            return Err(why.to_owned());
         }
-    });
-    let made = made.filter(|made| !made.trim().is_empty() && !made.contains('\n'));
-    made.or_else(|| text("message").map(str::to_owned))
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_i64() => "integer",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        match outcome {
+            Ok(cel::Value::String(made)) => {
+                let made = made.trim();
+                let good = !made.is_empty() && made.len() <= MAX_MESSAGE && !made.contains('\n');
+                Ok(good.then(|| made.to_owned()))
+            }
+            Err(Fault::Cost) => Err(
+                "no further validation rules will be run due to call cost exceeds limit for \
+                messageExpression"
+                    .to_owned(),
+            ),
+            _ => Ok(None),
+        }
     }
 }

@@ -9,6 +9,7 @@ use cel_syntax::common::ast::{
 };
 
 use super::fit::{Known, Type, more_general};
+use super::functions::format;
 use super::library::{Overload, named, overloads};
 use super::parse::parse;
 use super::values::converted;
@@ -473,12 +474,26 @@ impl Checker<'_> {
             let good = match name {
                 "matches" => pattern::offence(text).is_none(),
                 "duration" | "timestamp" if call.target.is_none() => {
-                    converted(&format!("{name}(self)"), text).is_some()
+                    converted(name, text).is_some()
                 }
                 _ => true,
             };
             if !good {
                 self.wrong(argument.id, format!("invalid {name} argument"));
+            }
+        }
+        if let Expr::Call(call) = &node.expr
+            && call.func_name == "format"
+            && let (Some(target), [arguments]) = (&call.target, call.args.as_slice())
+            && let Expr::Literal(LiteralValue::String(template)) = &target.expr
+            && let Expr::List(arguments) = &arguments.expr
+        {
+            let type_of = |node: &IdedExpr| {
+                let found = self.types.get(&node.id).unwrap_or(&Type::Dyn);
+                self.known.filled(found, true)
+            };
+            if let Err(offence) = format::check(template.inner(), &arguments.elements, &type_of) {
+                self.wrong(offence.node.unwrap_or(node.id), offence.why);
             }
         }
         for part in parts(node) {
@@ -520,7 +535,7 @@ fn instance(of: &Type, fresh: &[Type; 2]) -> Type {
 }
 
 /// `a.b.c`, when an expression is nothing else.
-fn qualified(node: &IdedExpr) -> Option<String> {
+pub(super) fn qualified(node: &IdedExpr) -> Option<String> {
     let mut names = Vec::new();
     let mut node = node;
     loop {

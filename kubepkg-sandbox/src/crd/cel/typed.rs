@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube_cel::cel::Value;
 use kube_cel::cel::objects::{Opaque, OptionalValue};
-use kube_cel::cel::{Context, ResolveResult, Value};
 use serde_json::json;
 
+use super::fit;
 use super::values::of_key;
 
 /// A type, as a value.
@@ -20,30 +21,52 @@ impl Opaque for Type {
     }
 }
 
-/// Types by the names that expressions call them by.
-const NAMES: &[(&str, &str)] = &[
-    ("bool", "bool"),
-    ("bytes", "bytes"),
-    ("double", "double"),
-    ("int", "int"),
-    ("list", "list"),
-    ("map", "map"),
-    ("null_type", "null_type"),
-    ("optional_type", "optional_type"),
-    ("string", "string"),
-    ("type", "type"),
-    ("uint", "uint"),
+/// Types that expressions can name.
+const NAMES: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "optional_type",
+    "string",
+    "type",
+    "uint",
 ];
 
-pub(super) fn register(context: &mut Context<'_>) {
-    let of = |name: &str| Value::Opaque(Arc::new(Type(name.to_owned())));
-    for (word, name) in NAMES {
-        context.add_variable_from_value(*word, of(name));
+/// The type that a name stands for.
+pub(super) fn named(name: &str) -> Option<Value> {
+    NAMES
+        .contains(&name)
+        .then(|| Value::Opaque(Arc::new(Type(name.to_owned()))))
+}
+
+/// The type of a value, as a value.
+pub(super) fn of(value: &Value) -> Value {
+    Value::Opaque(Arc::new(Type(name(value).to_owned())))
+}
+
+/// The name that cel-go gives to a type without its parts.
+pub(super) fn name_of_type(of: &fit::Type) -> String {
+    match of {
+        fit::Type::Of(name, _) => (*name).to_owned(),
+        fit::Type::Plain("null") => "null_type".to_owned(),
+        fit::Type::Plain("duration") => "google.protobuf.Duration".to_owned(),
+        fit::Type::Plain("timestamp") => "google.protobuf.Timestamp".to_owned(),
+        other => other.to_string(),
     }
-    context.add_function("type", |value: Value| -> ResolveResult {
-        Ok(Value::Opaque(Arc::new(Type(name(&value).to_owned()))))
-    });
-    context.add_function("dyn", |value: Value| -> ResolveResult { Ok(value) });
+}
+
+/// A value as text, without quotation marks.
+pub(super) fn plain(value: &Value) -> String {
+    match &shown(value)["value"] {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// The name of the type of a value.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube_cel::cel;
 use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::{self, Context};
 use serde_json::Value;
 
+use super::functions;
+use super::run::Meter;
 use crate::crd::MAX_DEPTH;
 
 const RESERVED: &[&str] = &[
@@ -58,12 +60,12 @@ fn at(value: &Value, schema: Option<&Value>, depth: usize) -> cel::Value {
                 Some("byte") => STANDARD
                     .decode(plain)
                     .map_or_else(|_| plain_text(), |bytes| cel::Value::Bytes(Arc::new(bytes))),
-                Some("date-time") => converted("timestamp(self)", plain).unwrap_or_else(plain_text),
+                Some("date-time") => converted("timestamp", plain).unwrap_or_else(plain_text),
                 Some("date") => {
                     let midnight = format!("{plain}T00:00:00Z");
-                    converted("timestamp(self)", &midnight).unwrap_or_else(plain_text)
+                    converted("timestamp", &midnight).unwrap_or_else(plain_text)
                 }
-                Some("duration") => converted("duration(self)", plain).unwrap_or_else(plain_text),
+                Some("duration") => converted("duration", plain).unwrap_or_else(plain_text),
                 _ => plain_text(),
             }
         }
@@ -104,10 +106,15 @@ pub(super) fn of_key(key: &Key) -> cel::Value {
 }
 
 /// What a text is to a function of CEL.
-pub(super) fn converted(source: &str, text: &str) -> Option<cel::Value> {
-    let mut context = Context::default();
-    context.add_variable_from_value("self", cel::Value::String(Arc::new(text.to_owned())));
-    super::program(source).ok()?.run(&context).ok()
+pub(super) fn converted(name: &str, text: &str) -> Option<cel::Value> {
+    let value = cel::Value::String(Arc::new(text.to_owned()));
+    functions::named(name)(&mut functions::Called {
+        name,
+        member: false,
+        values: &[value],
+        meter: &mut Meter::default(),
+    })
+    .ok()
 }
 
 /// The name of a field in CEL; none for a field that no expression can name.

@@ -157,9 +157,10 @@ fn of_rules(schema: &Value, default: &Value) -> Vec<FieldError> {
     if !super::super::has_rules(schema, 0) {
         return Vec::new();
     }
-    let errors = rules::check(default, Some(default), schema);
+    let resource = flag(schema, "x-kubernetes-embedded-resource");
+    let errors = rules::check(default, Some(default), schema, resource);
     if errors.is_empty() {
-        return rules::check(default, None, schema);
+        return rules::check(default, None, schema, resource);
     }
     errors
 }

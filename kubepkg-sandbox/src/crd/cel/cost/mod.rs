@@ -6,22 +6,25 @@
 //! `interpreter/runtimecost.go`, `ext/lists.go` and `ext/sets.go` of cel-go 0.26, and of
 //! `k8s.io/apiserver/pkg/cel/library/cost.go` 0.36.
 
+mod actual;
 mod calls;
 mod declared;
 mod estimate;
 mod price;
 mod range;
 
+pub(super) use actual::actual;
 pub(crate) use declared::Declared;
 pub(crate) use estimate::estimate;
+pub(super) use price::Price;
 
 /// A request to the API server has at most as many bytes.
 const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
 /// A step to a field or a variable.
-const STEP: u64 = 1;
-const NEW_LIST: u64 = 10;
-const NEW_MAP: u64 = 30;
+pub(super) const STEP: u64 = 1;
+pub(super) const NEW_LIST: u64 = 10;
+pub(super) const NEW_MAP: u64 = 30;
 /// To go through a character of a text.
 const CHARACTER: f64 = 0.1;
 /// To match one character of a pattern.

@@ -5,7 +5,7 @@ use super::super::library::Overload;
 
 /// How the cost of a call comes about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Price {
+pub(crate) enum Price {
     /// A step, whatever it is called with.
     Step,
     /// To go through the first operand so many times.
@@ -106,6 +106,16 @@ const PRICES: &[(&str, &str, Price)] = &[
     ("sets.contains sets.intersects", "", Price::Sets(1.0)),
     ("sets.equivalent", "", Price::Sets(2.0)),
 ];
+
+impl Price {
+    /// What a call costs when it runs. Which of several ways is taken is not looked at then.
+    pub(crate) fn of_call(name: &str, overload: Option<&Overload>) -> Self {
+        match of(name, overload) {
+            Self::Sort | Self::SortBy if overload.is_none() => Self::Step,
+            price => price,
+        }
+    }
+}
 
 /// What a way to call a function costs.
 pub(super) fn of(name: &str, overload: Option<&Overload>) -> Price {

@@ -352,6 +352,8 @@ pub(crate) fn literal(emitter: &mut Emitter, text: &str) {
     emitter.indention = true;
     emitter.whitespace = true;
     let mut after_break = true;
+    // Bytes up to the next LF or CR once looked for: there may be many other breaks before it.
+    let mut ascii_line = 0_usize;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         if is_break(c) {
@@ -359,18 +361,24 @@ pub(crate) fn literal(emitter: &mut Emitter, text: &str) {
             emitter.indention = true;
             after_break = true;
             rest = rest.get(c.len_utf8()..).unwrap_or_default();
+            ascii_line = ascii_line.saturating_sub(c.len_utf8());
             continue;
         }
         if after_break {
             emitter.write_indent();
         }
-        let line = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
-        let (mut head, mut tail) = rest.split_at_checked(line).unwrap_or((rest, ""));
-        if !head.is_ascii()
-            && let Some(end) = head.find(is_break)
-        {
-            (head, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        if ascii_line == 0 {
+            let next = memchr::memchr2(b'\n', b'\r', rest.as_bytes());
+            ascii_line = next.unwrap_or(rest.len());
         }
+        let line = rest.get(..ascii_line).unwrap_or(rest);
+        let end = if line.is_ascii() {
+            line.len()
+        } else {
+            line.find(is_break).unwrap_or(line.len())
+        };
+        ascii_line -= end;
+        let (head, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
         write_run(emitter, head);
         emitter.indention = false;
         after_break = false;

@@ -253,6 +253,8 @@ pub(crate) struct Reader<'a> {
     /// Where the line would begin if all its characters so far had one byte: the column is the
     /// distance from here.
     line_start: usize,
+    /// The first LF or CR after some place before the cursor.
+    ascii_break: Option<usize>,
     /// Everything before this byte is decoded and allowed.
     decoded: usize,
     /// NULs that libyaml would have added at the end so far.
@@ -275,6 +277,7 @@ impl<'a> Reader<'a> {
             pos: 0,
             line: 0,
             line_start: 0,
+            ascii_break: None,
             decoded: if decoded.clean { text.len() } else { 0 },
             padding: 0,
             buffer_start: 0,
@@ -497,7 +500,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn skip_line(&mut self) -> Result<(), Fault> {
         loop {
             let ready = self.ready();
-            let end = memchr::memchr2(b'\n', b'\r', ready).unwrap_or(ready.len());
+            let end = self.ascii_line().min(ready.len());
             let line = ready.get(..end).unwrap_or_default();
             if line.is_ascii() {
                 self.skip_ascii(line.len());
@@ -512,6 +515,17 @@ impl<'a> Reader<'a> {
             self.skip();
             self.ensure(1)?;
         }
+    }
+
+    /// Bytes up to the next LF or CR, or to the end of the text. The place is remembered: a text
+    /// may have many other breaks before it.
+    fn ascii_line(&mut self) -> usize {
+        if self.ascii_break.is_none_or(|at| at < self.pos) {
+            let rest = self.bytes.get(self.pos..).unwrap_or_default();
+            let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+            self.ascii_break = Some(self.pos + length);
+        }
+        self.ascii_break.map_or(0, |at| at - self.pos)
     }
 
     /// Passes `run`, which is what comes next and has no line break.

@@ -2,7 +2,7 @@
 
 use kubepkg_yaml::{
     LimitKind, Limits, YamlError, json_to_yaml_with, load, load_spanned, load_values_with,
-    load_with, split_documents, to_yaml_with, yaml_to_json, yaml_to_json_with,
+    load_with, split_documents, to_yaml, to_yaml_with, yaml_to_json, yaml_to_json_with,
 };
 use serde_json::{Value, json};
 
@@ -154,7 +154,12 @@ fn large_text_is_read_in_linear_time() {
     let flow = format!("[{}]", "{a: 1, b: [x, y]}, ".repeat(30_000));
     let open = format!("{{{}}}", "? a, ".repeat(50_000));
     let merged = format!("a: &a {{b: 1}}\nc:\n{}", "  <<: *a\n".repeat(30));
-    for text in [items, flow, open, merged] {
+    // Breaks that are not ASCII, in comments and in a block.
+    let comments = format!("{}a: 1\n", "#\u{85}".repeat(400_000));
+    let block = format!("a: |\n{}\n", "  b\u{2028}".repeat(200_000));
+    for text in [items, flow, open, merged, comments, block] {
         yaml_to_json(text.as_bytes()).unwrap();
     }
+    let written = Value::from(format!("\n{}", "b\u{2028}".repeat(400_000)));
+    to_yaml(&written).unwrap();
 }

@@ -52,9 +52,9 @@ pub(crate) enum Op {
     /// Leaves the innermost range.
     Break(Label),
     /// `template`: fails when there is no such template, before dot is evaluated.
-    CheckTemplate(GoString, NodeId),
+    CheckTemplate(Box<GoString>, NodeId),
     /// `template`: pops dot and runs it.
-    CallTemplate(GoString),
+    CallTemplate(Box<GoString>),
     Return,
 
     /// Marks the node that errors name.
@@ -76,7 +76,7 @@ pub(crate) enum Op {
     /// An `interface {}` is replaced by what it holds.
     Unwrap,
     Declare(VarId),
-    Assign(VarId, Name),
+    Assign(VarId, Box<Name>),
 
     /// Checks the top value against a parameter type.
     Check(&'static Type),
@@ -148,6 +148,17 @@ pub(crate) struct Template {
 }
 
 impl Template {
+    /// The same with instructions of its own, which go with it: a file of a chart is run once.
+    pub(crate) fn once(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            source: self.source.clone(),
+            root: self.root,
+            ops: OnceLock::new(),
+            is_empty: self.is_empty,
+        }
+    }
+
     /// The instructions.
     pub(crate) fn ops(&self) -> &[Op] {
         self.ops.get_or_init(|| compile(&self.source, self.root))
@@ -157,4 +168,15 @@ impl Template {
 /// The numbers of variable names of a template. `$` is 0.
 pub(crate) fn root_var() -> VarId {
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_and_instructions_are_small() {
+        assert_eq!(size_of::<crate::node::Node>(), 32);
+        assert_eq!(size_of::<Op>(), 32);
+    }
 }

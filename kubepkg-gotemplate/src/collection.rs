@@ -7,6 +7,7 @@
 use std::cell::{Ref, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::bytestring::GoString;
 use crate::gotype::{self, Type};
@@ -90,6 +91,15 @@ impl List {
         self.body.as_ref().map_or(&[], |body| body.items.as_slice())
     }
 
+    /// The items; copied when another list has them, too.
+    pub fn into_items(self) -> Vec<Value> {
+        match self.body.map(Rc::try_unwrap) {
+            Some(Ok(mut body)) => std::mem::take(&mut body.items),
+            Some(Err(shared)) => shared.items.clone(),
+            None => Vec::new(),
+        }
+    }
+
     /// Go's `cap`.
     pub fn capacity(&self) -> usize {
         self.body.as_ref().map_or(0, |body| body.capacity)
@@ -170,6 +180,13 @@ pub(crate) fn grown(capacity: usize, needed: usize) -> usize {
     (class.unwrap_or(LARGEST_SMALL) - header) / ITEM
 }
 
+impl Default for List {
+    /// The nil `[]interface{}`.
+    fn default() -> Self {
+        Self::nil(&gotype::SLICE_ANY)
+    }
+}
+
 impl<'a> IntoIterator for &'a List {
     type Item = &'a Value;
     type IntoIter = std::slice::Iter<'a, Value>;
@@ -194,12 +211,12 @@ impl Drop for ListBody {
 
 /// A Go `[]byte`, possibly nil.
 #[derive(Clone, Debug, Default)]
-pub struct GoBytes(Option<GoString>);
+pub struct GoBytes(Option<Arc<[u8]>>);
 
 impl GoBytes {
     /// A byte slice.
     pub fn new(bytes: impl Into<GoString>) -> Self {
-        Self(Some(bytes.into()))
+        Self(Some(bytes.into().into_shared()))
     }
 
     /// The nil byte slice.
@@ -214,12 +231,12 @@ impl GoBytes {
 
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], GoString::as_bytes)
+        self.0.as_deref().unwrap_or_default()
     }
 
     /// The bytes as a string value, without a copy.
     pub fn to_go_string(&self) -> GoString {
-        self.0.clone().unwrap_or_default()
+        self.0.clone().map(GoString::from).unwrap_or_default()
     }
 
     /// Whether there are no bytes.
@@ -411,8 +428,8 @@ pub struct EntriesGuard<'a>(Option<Ref<'a, Entries>>);
 
 impl EntriesGuard<'_> {
     /// The entries in key order.
-    pub fn iter(&self) -> impl Iterator<Item = (&GoString, &Value)> {
-        self.0.iter().flat_map(|entries| entries.iter())
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&GoString, &Value)> {
+        self.0.as_deref().map(Entries::iter).unwrap_or_default()
     }
 
     /// The value of a key.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::code::{BuiltinOp, CallOp, Label, MethodOp, Op, RangeOp, VarId, root_var};
 use crate::constant::{Const, ideal, literal, nil_argument};
 use crate::func::Signature;
@@ -13,10 +15,11 @@ use crate::node::{BranchKind, Name, Names, NodeId, NodeKind, Source, Span, Targe
 pub(crate) fn compile(source: &Source, root: NodeId) -> Vec<Op> {
     let mut compiler = Compiler {
         source,
-        names: HashMap::new(),
+        names: HashMap::default(),
         ops: Vec::with_capacity(32),
         labels: Vec::new(),
         work: Vec::with_capacity(32),
+        later: 0,
         loops: Vec::new(),
     };
     compiler.work.push(Task::Emit(Op::Return));
@@ -49,12 +52,14 @@ enum Task {
 struct Compiler<'s> {
     source: &'s Source,
     /// The numbers of variables other than `$`.
-    names: HashMap<&'s [u8], VarId>,
+    names: HashMap<&'s [u8], VarId, RandomState>,
     ops: Vec<Op>,
     /// Where each label stands.
     labels: Vec<usize>,
     /// What is still to do, the next on top.
     work: Vec<Task>,
+    /// How much of that was there before the present task.
+    later: usize,
     /// Labels of the next round and the end of the ranges around.
     loops: Vec<(Label, Label)>,
 }
@@ -62,7 +67,7 @@ struct Compiler<'s> {
 impl<'s> Compiler<'s> {
     fn run(&mut self) {
         while let Some(task) = self.work.pop() {
-            let at = self.work.len();
+            self.later = self.work.len();
             match task {
                 Task::Emit(op) => self.ops.push(op),
                 Task::Bind(label) => {
@@ -81,7 +86,7 @@ impl<'s> Compiler<'s> {
                 Task::Arg(id, ty) => self.arg(id, ty),
             }
             // Tasks are added in reading order; the first must be on top.
-            if let Some(new) = self.work.get_mut(at..) {
+            if let Some(new) = self.work.get_mut(self.later..) {
                 new.reverse();
             }
         }
@@ -121,8 +126,13 @@ impl<'s> Compiler<'s> {
         *self.names.entry(name.as_bytes()).or_insert(next)
     }
 
+    /// Adds an instruction, behind what the present task has left to do.
     fn emit(&mut self, op: Op) {
-        self.work.push(Task::Emit(op));
+        if self.work.len() == self.later {
+            self.ops.push(op);
+        } else {
+            self.work.push(Task::Emit(op));
+        }
     }
 
     fn fail(&mut self, message: String) {
@@ -256,7 +266,7 @@ impl<'s> Compiler<'s> {
         }
         for (var, name) in self.decl_vars(*decl) {
             self.emit(if *is_assign {
-                Op::Assign(var, name)
+                Op::Assign(var, Box::new(name))
             } else {
                 Op::Declare(var)
             });
@@ -324,7 +334,10 @@ impl<'s> Compiler<'s> {
                     NodeKind::Dot => self.emit(Op::Dot),
                     NodeKind::Nil => self.fail("nil is not a command".to_owned()),
                     NodeKind::Bool(b) => self.emit(Op::Const(Const::Bool(*b))),
-                    NodeKind::String { text, .. } => self.emit(Op::Const(Const::Str(text.clone()))),
+                    NodeKind::String(quoted, text) => {
+                        let text = self.source.string(*quoted, text.as_deref());
+                        self.emit(Op::Const(Const::Str(text)));
+                    }
                     NodeKind::Number(number) => match ideal(number) {
                         Ok(constant) => self.emit(Op::Const(constant)),
                         Err(message) => self.fail(message),

@@ -4,6 +4,8 @@
 //! Source: `evalArg` and `idealConstant` of `text/template/exec.go` in Go 1.26. A constant given to
 //! a parameter of a defined scalar type (`time.Duration`) arrives as its underlying value.
 
+use std::rc::Rc;
+
 use crate::bytestring::GoString;
 use crate::code::Op;
 use crate::gotype::{Kind, REFLECT_VALUE, Type};
@@ -16,7 +18,7 @@ pub(crate) enum Const {
     Int(IntKind, i64),
     Uint(UintKind, u64),
     Float(FloatKind, f64),
-    Complex(ComplexKind, f64, f64),
+    Complex(ComplexKind, Box<(f64, f64)>),
     Str(GoString),
     /// The zero value of a type that can be nil.
     Zero(&'static Type),
@@ -29,7 +31,7 @@ impl Const {
             Self::Int(kind, n) => Value::Int(*kind, *n),
             Self::Uint(kind, n) => Value::Uint(*kind, *n),
             Self::Float(kind, x) => Value::Float(*kind, *x),
-            Self::Complex(kind, re, im) => Value::Complex(*kind, *re, *im),
+            Self::Complex(kind, parts) => Value::Complex(*kind, Rc::new(**parts)),
             Self::Str(text) => Value::String(text.clone()),
             Self::Zero(ty) => Value::zero(ty),
         }
@@ -39,8 +41,8 @@ impl Const {
 /// The value of a number where no type is asked for: its syntax decides.
 pub(crate) fn ideal(number: &Number) -> Result<Const, String> {
     let text = number.text.as_str();
-    if let Some((re, im)) = number.complex {
-        return Ok(Const::Complex(ComplexKind::Complex128, re, im));
+    if let Some(parts) = number.complex {
+        return Ok(Const::Complex(ComplexKind::Complex128, Box::new(parts)));
     }
     let is_rune = text.starts_with('\'');
     let is_hex_int = text.len() > 2
@@ -97,7 +99,7 @@ pub(crate) fn literal(
             _ => return expected("bool"),
         },
         Kind::String => match kind {
-            NodeKind::String { text, .. } => Const::Str(text.clone()),
+            NodeKind::String(quoted, text) => Const::Str(source.string(*quoted, text.as_deref())),
             _ => return expected("string"),
         },
         Kind::Int | Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => match int {
@@ -133,15 +135,14 @@ pub(crate) fn literal(
         Kind::Complex64 | Kind::Complex128 => match number.and_then(|n| n.complex) {
             Some((re, im)) if ty.kind == Kind::Complex64 => Const::Complex(
                 ComplexKind::Complex64,
-                f64::from(re as f32),
-                f64::from(im as f32),
+                Box::new((f64::from(re as f32), f64::from(im as f32))),
             ),
-            Some((re, im)) => Const::Complex(ComplexKind::Complex128, re, im),
+            Some(parts) => Const::Complex(ComplexKind::Complex128, Box::new(parts)),
             None => return expected("complex"),
         },
         _ if ty.is_empty_interface() || ty.is(&REFLECT_VALUE) => match kind {
             NodeKind::Bool(b) => Const::Bool(*b),
-            NodeKind::String { text, .. } => Const::Str(text.clone()),
+            NodeKind::String(quoted, text) => Const::Str(source.string(*quoted, text.as_deref())),
             NodeKind::Number(number) => ideal(number)?,
             _ => {
                 return Err(format!(

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use crate::budget::{LimitExceeded, Meter};
 use crate::bytestring::GoString;
 use crate::code::Template;
@@ -13,6 +15,7 @@ use crate::error::ParseError;
 use crate::exec;
 use crate::func::FuncError;
 use crate::overlay::Overlay;
+use crate::pool::Pool;
 use crate::set::TemplateSet;
 use crate::value::Value;
 
@@ -34,8 +37,9 @@ pub struct Context<'e> {
     /// What the enclosing `tpl` calls have defined.
     pub(crate) overlay: Option<Rc<Overlay>>,
     /// How deep `include` stands in each name.
-    pub(crate) includes: HashMap<GoString, usize>,
-    parsed: HashMap<GoString, ParsedText>,
+    pub(crate) includes: HashMap<GoString, usize, RandomState>,
+    parsed: HashMap<GoString, ParsedText, RandomState>,
+    pool: Pool,
     /// Regular expressions compiled by functions.
     pub(crate) regexes: crate::regexp::Cache,
     native_depth: usize,
@@ -48,8 +52,9 @@ impl<'e> Context<'e> {
             meter,
             set,
             overlay: None,
-            includes: HashMap::new(),
-            parsed: HashMap::new(),
+            includes: HashMap::default(),
+            parsed: HashMap::default(),
+            pool: Pool::default(),
             regexes: crate::regexp::Cache::default(),
             native_depth: 0,
         }
@@ -115,9 +120,10 @@ impl<'e> Context<'e> {
         if let Some(parsed) = self.parsed.get(text) {
             return Ok(parsed.clone());
         }
-        let parsed: ParsedText = self.set.compile(self.set.name(), text)?.into();
+        let parsed: ParsedText = self.set.compile_text(text, &mut self.pool)?.into();
         if self.parsed.len() >= MAX_PARSED_TEXTS {
             self.parsed.clear();
+            self.pool = Pool::default();
         }
         self.parsed.insert(text.clone(), parsed.clone());
         Ok(parsed)

@@ -5,9 +5,11 @@
 //! arguments of exactly those types (`interface {}` parameters receive anything, nil included).
 //! Functions are found by name once, when a template is parsed.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use crate::budget::LimitExceeded;
 use crate::context::Context;
@@ -164,7 +166,7 @@ impl Function {
 /// changed.
 #[derive(Clone, Debug, Default)]
 pub struct FuncTable {
-    functions: Arc<BTreeMap<&'static str, Arc<Function>>>,
+    functions: Arc<HashMap<&'static str, Arc<Function>, RandomState>>,
 }
 
 impl FuncTable {
@@ -192,6 +194,8 @@ impl FuncTable {
 
     /// All names in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.functions.keys().copied()
+        let mut names: Vec<_> = self.functions.keys().copied().collect();
+        names.sort_unstable();
+        names.into_iter()
     }
 }

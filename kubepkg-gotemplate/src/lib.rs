@@ -28,6 +28,7 @@ mod object;
 mod overlay;
 mod parse;
 mod pattern;
+mod pool;
 mod quote;
 mod regexp;
 mod rune_tables;

@@ -23,7 +23,7 @@ pub(crate) struct NodeId(pub(crate) u32);
 pub(crate) struct Source {
     /// The name under which the text was parsed.
     pub(crate) parse_name: String,
-    pub(crate) text: Vec<u8>,
+    pub(crate) text: GoString,
     pub(crate) nodes: Vec<Node>,
     /// Children of all nodes.
     lists: Vec<NodeId>,
@@ -58,7 +58,7 @@ impl Span {
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) pos: usize,
+    pub(crate) pos: u32,
     pub(crate) kind: NodeKind,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum NodeKind {
         else_list: Option<NodeId>,
     },
     Template {
-        name: GoString,
+        name: Box<GoString>,
         pipe: Option<NodeId>,
     },
     Break,
@@ -103,10 +103,8 @@ pub(crate) enum NodeKind {
     Nil,
     Bool(bool),
     Number(Box<Number>),
-    String {
-        quoted: Span,
-        text: GoString,
-    },
+    /// A text in quotes, and what it stands for when that is not what is between the quotes.
+    String(Span, Option<Box<GoString>>),
 }
 
 /// What a function name stands for, found when it is parsed.
@@ -161,15 +159,22 @@ enum Piece<'a> {
 
 impl Source {
     /// A source without nodes yet.
-    pub(crate) fn new(parse_name: &str, text: &[u8]) -> Self {
+    pub(crate) fn new(parse_name: &str, text: GoString) -> Self {
+        // What an ordinary template comes to, so that the lists need not grow.
+        let nodes = (text.len() / 12).min(4096);
         Self {
             parse_name: parse_name.to_owned(),
-            text: text.to_vec(),
-            // What an ordinary template comes to, so that the list need not grow.
-            nodes: Vec::with_capacity((text.len() / 16).min(1024)),
-            lists: Vec::with_capacity((text.len() / 16).min(1024)),
+            text,
+            nodes: Vec::with_capacity(nodes),
+            lists: Vec::with_capacity(nodes),
             lines: OnceLock::new(),
         }
+    }
+
+    /// Gives back what the nodes did not need: a chart's templates are all parsed before the first is run.
+    pub(crate) fn finish(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.lists.shrink_to_fit();
     }
 
     pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
@@ -198,13 +203,29 @@ impl Source {
         self.text.get(span.range()).unwrap_or_default()
     }
 
+    /// What a text in quotes stands for.
+    pub(crate) fn string(&self, quoted: Span, text: Option<&GoString>) -> GoString {
+        if let Some(text) = text {
+            return text.clone();
+        }
+        match self.bytes(quoted) {
+            [_, plain @ .., _] => GoString::from(plain),
+            _ => GoString::default(),
+        }
+    }
+
+    /// Where a node begins in the text.
+    pub(crate) fn pos(&self, id: NodeId) -> usize {
+        self.node(id).map_or(0, |node| node.pos as usize)
+    }
+
     /// Line (from 1) and column (bytes, from 0) of a node.
     pub(crate) fn position(&self, id: NodeId) -> (usize, usize) {
-        let pos = self.node(id).map_or(0, |n| n.pos);
+        let pos = self.pos(id);
         let lines = self.lines.get_or_init(|| {
-            let newlines = self.text.iter().enumerate().filter(|(_, b)| **b == b'\n');
+            let newlines = memchr::memchr_iter(b'\n', &self.text);
             std::iter::once(0)
-                .chain(newlines.map(|(at, _)| at + 1))
+                .chain(newlines.map(|at| at + 1))
                 .collect()
         });
         let line = lines.partition_point(|start| *start <= pos);
@@ -325,7 +346,7 @@ impl Source {
             NodeKind::Nil => work.push(Piece::Text("nil")),
             NodeKind::Bool(b) => work.push(Piece::Text(if *b { "true" } else { "false" })),
             NodeKind::Number(number) => work.push(Piece::Bytes(number.text.as_bytes())),
-            NodeKind::String { quoted, .. } => work.push(Piece::Bytes(self.bytes(*quoted))),
+            NodeKind::String(quoted, _) => work.push(Piece::Bytes(self.bytes(*quoted))),
         }
     }
 

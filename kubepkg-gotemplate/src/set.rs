@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use foldhash::fast::RandomState;
+
 use crate::budget::{Budget, Meter};
 use crate::bytestring::GoString;
 use crate::code::Template;
@@ -12,6 +14,7 @@ use crate::error::{ExecError, ParseError};
 use crate::exec;
 use crate::func::FuncTable;
 use crate::parse::parse;
+use crate::pool::Pool;
 use crate::value::Value;
 
 /// What a key that a map does not have gives: Go's `missingkey` option.
@@ -36,7 +39,8 @@ pub struct TemplateSet {
     name: String,
     funcs: FuncTable,
     missing_key: MissingKey,
-    templates: HashMap<GoString, Arc<Template>>,
+    templates: HashMap<GoString, Arc<Template>, RandomState>,
+    pool: Pool,
 }
 
 impl TemplateSet {
@@ -47,7 +51,8 @@ impl TemplateSet {
             name: name.into(),
             funcs,
             missing_key: MissingKey::default(),
-            templates: HashMap::new(),
+            templates: HashMap::default(),
+            pool: Pool::default(),
         }
     }
 
@@ -73,8 +78,8 @@ impl TemplateSet {
     ///
     /// # Errors
     /// The text is not a template, or calls an unknown function. The set is unchanged then.
-    pub fn parse(&mut self, name: &str, text: impl AsRef<[u8]>) -> Result<(), ParseError> {
-        for template in self.compile(name, text.as_ref())? {
+    pub fn parse(&mut self, name: &str, text: impl Into<GoString>) -> Result<(), ParseError> {
+        for template in compile(name, &text.into(), &self.funcs, &mut self.pool)? {
             if template.is_empty && self.templates.contains_key(&template.name) {
                 continue;
             }
@@ -119,24 +124,34 @@ impl TemplateSet {
         self.templates.get(name)
     }
 
-    pub(crate) fn compile(
+    /// The templates of a text given to `tpl`, in the order of their names.
+    pub(crate) fn compile_text(
         &self,
-        name: &str,
-        text: &[u8],
+        text: &GoString,
+        pool: &mut Pool,
     ) -> Result<Vec<Arc<Template>>, ParseError> {
-        let parsed = parse(name, text, &self.funcs)?;
-        let source = Arc::new(parsed.source);
-        let templates = parsed.roots.into_iter().map(|(name, root)| {
-            Arc::new(Template {
-                is_empty: source.is_empty_tree(root),
-                name,
-                source: source.clone(),
-                root,
-                ops: OnceLock::new(),
-            })
-        });
-        Ok(templates.collect())
+        compile(&self.name, text, &self.funcs, pool)
     }
+}
+
+fn compile(
+    name: &str,
+    text: &GoString,
+    funcs: &FuncTable,
+    pool: &mut Pool,
+) -> Result<Vec<Arc<Template>>, ParseError> {
+    let parsed = parse(name, text, funcs, pool)?;
+    let source = Arc::new(parsed.source);
+    let templates = parsed.roots.into_iter().map(|(name, root)| {
+        Arc::new(Template {
+            is_empty: source.is_empty_tree(root),
+            name,
+            source: source.clone(),
+            root,
+            ops: OnceLock::new(),
+        })
+    });
+    Ok(templates.collect())
 }
 
 /// Executions that share a budget, an environment and parsed texts.

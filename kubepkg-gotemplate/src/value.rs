@@ -93,8 +93,8 @@ pub enum Value {
     Uint(UintKind, u64),
     /// A floating-point number.
     Float(FloatKind, f64),
-    /// A complex number: real and imaginary part.
-    Complex(ComplexKind, f64, f64),
+    /// A complex number: real and imaginary part. Rare, and kept apart so that values are small.
+    Complex(ComplexKind, Rc<(f64, f64)>),
     /// `string`
     String(GoString),
     /// `[]byte`, possibly nil.
@@ -173,8 +173,8 @@ impl Value {
             Kind::Uintptr => Self::Uint(UintKind::Uintptr, 0),
             Kind::Float32 => Self::Float(FloatKind::Float32, 0.0),
             Kind::Float64 => Self::Float(FloatKind::Float64, 0.0),
-            Kind::Complex64 => Self::Complex(ComplexKind::Complex64, 0.0, 0.0),
-            Kind::Complex128 => Self::Complex(ComplexKind::Complex128, 0.0, 0.0),
+            Kind::Complex64 => Self::Complex(ComplexKind::Complex64, Rc::default()),
+            Kind::Complex128 => Self::Complex(ComplexKind::Complex128, Rc::default()),
             Kind::String => Self::String(GoString::default()),
             Kind::Slice if ty.elem.is_some_and(|e| e.kind == Kind::Uint8) => {
                 Self::Bytes(GoBytes::nil())
@@ -249,7 +249,7 @@ impl Value {
             Self::Int(_, n) => *n != 0,
             Self::Uint(_, n) => *n != 0,
             Self::Float(_, x) => *x != 0.0,
-            Self::Complex(_, re, im) => *re != 0.0 || *im != 0.0,
+            Self::Complex(_, parts) => **parts != (0.0, 0.0),
             Self::String(s) => !s.is_empty(),
             Self::Bytes(b) => !b.is_empty(),
             Self::List(l) => !l.is_empty(),

@@ -6,14 +6,13 @@
 //! that subchart as if it were undeclared. Imported values have the parent's as master.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, Dependency};
 use crate::values::{
-    Table, Tree, Values, ValuesError, coalesce, deep_copy, empty, merge_tables, table_at,
-    to_values, value_at,
+    Table, Tree, Values, ValuesError, coalesce, deep_copy, merge_tables, printed, table_at,
+    to_values, tree_of, value_at,
 };
 use crate::version::is_compatible;
 
@@ -113,7 +112,7 @@ fn named<'a>(
 fn apply_tags(dependency: &mut Dependency, tags: &Table, warnings: &mut Vec<String>) {
     let (mut on, mut off) = (false, false);
     for tag in &dependency.tags {
-        match tags.borrow().get(tag) {
+        match tags.get(tag.as_bytes()) {
             Some(Tree::Bool(true)) => on = true,
             Some(Tree::Bool(false)) => off = true,
             Some(_) => warnings.push(format!(
@@ -165,16 +164,16 @@ fn import(chart: &mut Chart, warnings: &mut Vec<String>) -> Result<(), ValuesErr
     if chart.metadata.dependencies.is_empty() {
         return Ok(());
     }
-    let values = coalesce(chart, &empty(), true, warnings)?;
+    let values = coalesce(chart, &Table::default(), true, warnings)?;
     // What is merged here still shares maps with `values`; Helm copies only afterwards, and so does this.
-    let imported = empty();
+    let imported = Table::default();
     for dependency in chart.metadata.dependencies.iter_mut().flatten() {
         let mut written = Vec::new();
         for import in &dependency.import_values {
             let (child, parent) = match import {
                 Value::String(name) => (format!("exports.{name}"), ".".to_owned()),
                 Value::Object(map) => {
-                    let text = |key| map.get(key).map_or(Tree::Null, Tree::from).printed();
+                    let text = |key| printed(&map.get(key).map_or(Tree::Nil, tree_of));
                     (text("child"), text("parent"))
                 }
                 _ => continue,
@@ -191,7 +190,7 @@ fn import(chart: &mut Chart, warnings: &mut Vec<String>) -> Result<(), ValuesErr
         }
         dependency.import_values = written;
     }
-    if imported.borrow().is_empty() {
+    if imported.is_empty() {
         chart.values = Some(to_values(&values));
         return Ok(());
     }
@@ -207,10 +206,8 @@ fn nested(path: &str, table: Table) -> Table {
         return table;
     }
     path.split('.').rev().fold(table, |inner, part| {
-        let outer = empty();
-        outer
-            .borrow_mut()
-            .insert(part.to_owned(), Tree::Map(Rc::clone(&inner)));
+        let outer = Table::default();
+        outer.insert(part.into(), Tree::Map(inner));
         outer
     })
 }

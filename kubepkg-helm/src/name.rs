@@ -1,11 +1,6 @@
 //! Names that Helm allows for releases and Kubernetes for objects.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 const PATTERN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
-static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PATTERN).ok());
 
 /// A name that is refused, in Helm's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +22,21 @@ pub enum NameError {
 }
 
 fn is_name(name: &str, longest: usize) -> bool {
-    name.len() <= longest && NAME.as_ref().is_some_and(|pattern| pattern.is_match(name))
+    name.len() <= longest && is_subdomain(name)
+}
+
+/// Whether this is a label of RFC 1123, whatever its length. By hand: a pattern would have to be compiled first.
+pub(crate) fn is_label(name: &str) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let (first, last) = (name.bytes().next(), name.bytes().last());
+    first.is_some_and(|byte| plain(&byte))
+        && last.is_some_and(|byte| plain(&byte))
+        && name.bytes().all(|byte| plain(&byte) || byte == b'-')
+}
+
+/// Whether these are labels of RFC 1123 with dots between, whatever their length.
+pub(crate) fn is_subdomain(name: &str) -> bool {
+    name.split('.').all(is_label)
 }
 
 /// Whether a release may have this name: at most 53 characters, so that charts can add to it.
@@ -51,5 +60,24 @@ pub fn validate_object_name(name: &str) -> Result<(), NameError> {
         Ok(())
     } else {
         Err(NameError::Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_pattern() {
+        // Expected: the pattern itself.
+        let pattern = regex::Regex::new(PATTERN).unwrap();
+        let signs = ["a", "0", "-", ".", "A", "\n", "é"];
+        for number in 0..signs.len().pow(5) {
+            let sign = |place: u32| signs[number / signs.len().pow(place) % signs.len()];
+            let name: String = (0..5).map(sign).collect();
+            for name in (0..=name.len()).filter_map(|end| name.get(..end)) {
+                assert_eq!(is_subdomain(name), pattern.is_match(name), "{name:?}");
+            }
+        }
     }
 }

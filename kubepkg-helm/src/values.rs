@@ -21,7 +21,7 @@ pub use flags::ValueSources;
 pub use strvals::{SetError, set, set_file, set_json, set_literal, set_string};
 
 pub(crate) use coalesce::{coalesce, merge_tables};
-pub(crate) use tree::{Table, Tree, deep_copy, empty, table_at, to_values, value_at};
+pub(crate) use tree::{Table, Tree, deep_copy, printed, table_at, to_values, tree_of, value_at};
 
 /// Values that can't be read or put together. `Display` is the whole sentence, as Helm prints it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

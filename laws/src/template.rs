@@ -48,7 +48,7 @@ pub(crate) fn run(texts: &[&[u8]], data: &serde_json::Value) {
     let mut set = TemplateSet::new("gotpl", FUNCTIONS.clone()).with_missing_key(MissingKey::Zero);
     // The last is parsed first, as in a chart.
     for (index, text) in texts.iter().enumerate().rev() {
-        let parsed = soon("parsing", || set.parse(&format!("t{index}"), text));
+        let parsed = soon("parsing", || set.parse(&format!("t{index}"), *text));
         if let Err(error) = parsed {
             let lines = text.split(|byte| *byte == b'\n').count();
             assert!(error.line >= 1 && error.line <= lines, "{error}");

@@ -64,7 +64,7 @@ pub(crate) fn execute_with_lines(
         });
     };
     let source = Arc::clone(&template.source);
-    let mut machine = Machine::new(template, data.clone());
+    let mut machine = Machine::new(Arc::new(template.once()), data.clone());
     machine.marks = Some(Marks::new(source));
     match machine.run(ctx) {
         Ok(()) => {

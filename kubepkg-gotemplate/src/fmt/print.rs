@@ -112,7 +112,7 @@ impl Printer {
                 let bits = if *kind == FloatKind::Float32 { 32 } else { 64 };
                 self.float(value, *x, bits, verb)
             }
-            Value::Complex(kind, re, im) => {
+            Value::Complex(kind, parts) => {
                 if !"vbgGxXfFeE".contains(verb) {
                     return self.bad_verb(verb, Operand::Value(value));
                 }
@@ -123,9 +123,9 @@ impl Printer {
                 };
                 let plus = self.layout.flags.plus;
                 self.layout.write("(");
-                self.float(value, *re, bits, verb)?;
+                self.float(value, parts.0, bits, verb)?;
                 self.layout.flags.plus = true;
-                self.float(value, *im, bits, verb)?;
+                self.float(value, parts.1, bits, verb)?;
                 self.layout.write("i)");
                 self.layout.flags.plus = plus;
                 Ok(())

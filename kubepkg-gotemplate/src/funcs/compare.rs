@@ -33,7 +33,7 @@ fn basic(value: &Value) -> Basic<'_> {
         Value::Int(_, n) => Basic::Int(*n),
         Value::Uint(_, n) => Basic::Uint(*n),
         Value::Float(_, x) => Basic::Float(*x),
-        Value::Complex(_, re, im) => Basic::Complex(*re, *im),
+        Value::Complex(_, parts) => Basic::Complex(parts.0, parts.1),
         Value::String(s) => Basic::String(s),
         _ => Basic::Other,
     }

@@ -19,29 +19,22 @@ fn is_space_byte(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\r' | b'\n')
 }
 
+fn is_alphanumeric_byte(b: u8) -> bool {
+    b == b'_' || b.is_ascii_alphanumeric()
+}
+
 fn is_alphanumeric(c: char) -> bool {
     c == '_' || is_letter(c) || is_digit(c)
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     let (&first, rest) = needle.split_first()?;
-    let mut from = 0;
-    while let Some(at) = haystack.get(from..)?.iter().position(|b| *b == first) {
-        let at = from + at;
-        if haystack.get(at + 1..).is_some_and(|h| h.starts_with(rest)) {
-            return Some(at);
-        }
-        from = at + 1;
-    }
-    None
+    memchr::memchr_iter(first, haystack)
+        .find(|at| haystack.get(at + 1..).is_some_and(|h| h.starts_with(rest)))
 }
 
 fn has_left_trim_marker(s: &[u8]) -> bool {
     matches!(s, [b'-', b, ..] if is_space_byte(*b))
-}
-
-fn has_right_trim_marker(s: &[u8]) -> bool {
-    matches!(s, [b, b'-', ..] if is_space_byte(*b))
 }
 
 /// `%#U`: the code point and, when it can be printed, the character.
@@ -94,15 +87,11 @@ impl<'a> Lexer<'a> {
 
     /// Whether a right delimiter is next, and whether a trim marker comes before it.
     fn at_right_delim(&self) -> (bool, bool) {
-        let rest = self.rest();
-        if has_right_trim_marker(rest)
-            && rest
-                .get(TRIM_MARKER_LEN..)
-                .is_some_and(|r| r.starts_with(RIGHT_DELIM))
-        {
-            return (true, true);
+        match self.rest() {
+            [b'}', b'}', ..] => (true, false),
+            [b, b'-', b'}', b'}', ..] => (is_space_byte(*b), true),
+            _ => (false, false),
         }
-        (rest.starts_with(RIGHT_DELIM), false)
     }
 
     fn skip_spaces(&mut self) {
@@ -123,7 +112,7 @@ impl<'a> Lexer<'a> {
         if self
             .rest()
             .get(after_marker..)
-            .is_some_and(|r| r.starts_with(LEFT_COMMENT))
+            .is_some_and(|r| matches!(r, [b'/', b'*', ..]))
         {
             self.pos += after_marker;
             self.ignore();
@@ -238,23 +227,14 @@ impl<'a> Lexer<'a> {
     }
 
     fn space(&mut self) -> Step<'a> {
-        let mut spaces = 0;
-        while let Some(r) = self.peek() {
-            if !is_space(r) {
-                break;
-            }
-            self.next();
-            spaces += 1;
-        }
+        let from = self.pos;
+        self.skip_spaces();
+        let passed = self.input.get(from..self.pos).unwrap_or_default();
+        let spaces = passed.len();
+        self.line += count_lines(passed);
         // The last space may belong to a trim-marked right delimiter.
-        let from_last = self.input.get(self.pos - 1..).unwrap_or_default();
-        if has_right_trim_marker(from_last)
-            && from_last
-                .get(TRIM_MARKER_LEN..)
-                .is_some_and(|r| r.starts_with(RIGHT_DELIM))
-        {
-            let last = from_last.first().copied().map(char::from);
-            self.backup(last);
+        if self.rest().starts_with(b"-}}") {
+            self.backup(passed.last().copied().map(char::from));
             if spaces == 1 {
                 return Step::State(Self::right_delim);
             }
@@ -262,15 +242,22 @@ impl<'a> Lexer<'a> {
         self.emit(Tok::Space)
     }
 
-    fn identifier(&mut self) -> Step<'a> {
-        let r = loop {
+    /// Passes over letters, digits and underscores; answers with what comes behind them.
+    fn word(&mut self) -> Option<char> {
+        loop {
+            let bytes = self.rest().iter();
+            self.pos += bytes.take_while(|b| is_alphanumeric_byte(**b)).count();
             match self.peek() {
                 Some(r) if is_alphanumeric(r) => {
                     self.next();
                 }
-                r => break r,
+                r => return r,
             }
-        };
+        }
+    }
+
+    fn identifier(&mut self) -> Step<'a> {
+        let r = self.word();
         if !self.at_terminator() {
             return self.error(bad_character(r));
         }
@@ -300,14 +287,7 @@ impl<'a> Lexer<'a> {
                 Tok::Dot
             });
         }
-        let r = loop {
-            match self.peek() {
-                Some(r) if is_alphanumeric(r) => {
-                    self.next();
-                }
-                r => break r,
-            }
-        };
+        let r = self.word();
         if !self.at_terminator() {
             return self.error(bad_character(r));
         }
@@ -319,12 +299,19 @@ impl<'a> Lexer<'a> {
         match self.peek() {
             None | Some('.' | ',' | '|' | ':' | ')' | '(') => true,
             Some(r) if is_space(r) => true,
-            Some(_) => self.rest().starts_with(RIGHT_DELIM),
+            Some(_) => matches!(self.rest(), [b'}', b'}', ..]),
         }
+    }
+
+    /// Passes over what means nothing in any kind of quotes.
+    fn skip_plain(&mut self) {
+        let special = |b: &u8| matches!(b, b'"' | b'\'' | b'`' | b'\\' | b'\n') || !b.is_ascii();
+        self.pos += self.rest().iter().take_while(|b| !special(b)).count();
     }
 
     fn quoted(&mut self, end: char, kind: Tok, unterminated: &str) -> Step<'a> {
         loop {
+            self.skip_plain();
             match self.next() {
                 None | Some('\n') => return self.error(unterminated.to_owned()),
                 Some(c) if c == end => return self.emit(kind),
@@ -339,6 +326,7 @@ impl<'a> Lexer<'a> {
 
     fn raw_quoted(&mut self) -> Step<'a> {
         loop {
+            self.skip_plain();
             match self.next() {
                 None => return self.error("unterminated raw quoted string".to_owned()),
                 Some('`') => return self.emit(Tok::RawString),

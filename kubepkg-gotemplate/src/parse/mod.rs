@@ -6,14 +6,15 @@
 
 mod pipeline;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::bytestring::GoString;
 use crate::error::ParseError;
 use crate::func::FuncTable;
 use crate::lex::{Item, Lexer, Tok};
-use crate::node::{BranchKind, Names, Node, NodeId, NodeKind, Source, Span};
-use crate::quote::{quote, unquote};
+use crate::node::{BranchKind, Node, NodeId, NodeKind, Source, Span};
+use crate::pool::Pool;
+use crate::quote::quote;
 
 /// The templates of one parsed text: roots by name, in order of the names.
 pub(crate) struct Parsed {
@@ -22,7 +23,12 @@ pub(crate) struct Parsed {
 }
 
 /// Parses a text under a name; `define` and `block` add more templates.
-pub(crate) fn parse(name: &str, text: &[u8], funcs: &FuncTable) -> Result<Parsed, ParseError> {
+pub(crate) fn parse(
+    name: &str,
+    text: &GoString,
+    funcs: &FuncTable,
+    pool: &mut Pool,
+) -> Result<Parsed, ParseError> {
     let has = |f: &str| funcs.get(f).is_some();
     let mut parser = Parser {
         name,
@@ -30,16 +36,17 @@ pub(crate) fn parse(name: &str, text: &[u8], funcs: &FuncTable) -> Result<Parsed
         funcs,
         token: [None; 3],
         peek_count: 0,
-        source: Source::new(name, text),
+        source: Source::new(name, text.clone()),
         roots: BTreeMap::new(),
         tree: TreeState::new(),
         blocks: Vec::new(),
         text,
-        chains: HashMap::new(),
+        pool,
         words: Vec::new(),
         commands: Vec::new(),
     };
     parser.run()?;
+    parser.source.finish();
     Ok(Parsed {
         source: parser.source,
         roots: parser.roots,
@@ -116,8 +123,7 @@ struct Parser<'a> {
     tree: TreeState<'a>,
     blocks: Vec<Open<'a>>,
     text: &'a [u8],
-    /// Chains of names by how they are written.
-    chains: HashMap<&'a [u8], Names>,
+    pool: &'a mut Pool,
     /// Words of the commands that are being parsed, those of the innermost last.
     words: Vec<NodeId>,
     /// Commands of the pipelines that are being parsed.
@@ -211,7 +217,7 @@ impl<'a> Parser<'a> {
     }
 
     fn add(&mut self, pos: usize, kind: NodeKind) -> Res<NodeId> {
-        let Ok(id) = u32::try_from(self.source.nodes.len()) else {
+        let (Ok(id), Ok(pos)) = (u32::try_from(self.source.nodes.len()), u32::try_from(pos)) else {
             return self.error("template is too large");
         };
         self.source.nodes.push(Node { pos, kind });
@@ -224,14 +230,16 @@ impl<'a> Parser<'a> {
 
     /// The token as a stretch of the text.
     fn span(&self, token: &Item<'a>) -> Res<Span> {
-        match Span::new(token.pos, token.pos + token.val.len()) {
-            Some(span) => Ok(span),
-            None => self.error("template is too large"),
-        }
+        self.stored(Span::new(token.pos, token.pos + token.val.len()))
     }
 
     fn list(&mut self, children: &[NodeId]) -> Res<Span> {
-        match self.source.add_list(children) {
+        let span = self.source.add_list(children);
+        self.stored(span)
+    }
+
+    fn stored(&self, span: Option<Span>) -> Res<Span> {
+        match span {
             Some(span) => Ok(span),
             None => self.error("template is too large"),
         }
@@ -381,7 +389,7 @@ impl<'a> Parser<'a> {
         if kind == BranchKind::Range {
             self.tree.range_depth += 1;
         }
-        let pos = self.source.node(pipe).map_or(0, |n| n.pos);
+        let pos = self.source.pos(pipe);
         self.blocks.push(Open {
             kind: OpenKind::Branch {
                 kind,
@@ -425,16 +433,14 @@ impl<'a> Parser<'a> {
             self.backup();
             pipe = Some(self.pipeline(CONTEXT, Tok::RightDelim)?);
         }
+        let name = Box::new(name);
         let node = self.add(token.pos, NodeKind::Template { name, pipe })?;
         Ok(Action::Node(node))
     }
 
     fn template_name(&mut self, token: &Item<'a>, context: &str) -> Res<GoString> {
         match token.kind {
-            Tok::String | Tok::RawString => match unquote(token.val) {
-                Ok(name) => Ok(GoString::from(name)),
-                Err(e) => self.error(e.to_string()),
-            },
+            Tok::String | Tok::RawString => self.string(token.val),
             _ => self.unexpected(token, context),
         }
     }
@@ -512,7 +518,7 @@ impl<'a> Parser<'a> {
                     let node = self.add(
                         pos,
                         NodeKind::Template {
-                            name,
+                            name: Box::new(name),
                             pipe: Some(pipe),
                         },
                     )?;

@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
     }
 
     fn close_pipe(&mut self, frame: &PipeFrame) -> Res<NodeId> {
-        let commands = self.commands.split_off(frame.commands);
+        let commands = self.commands.get(frame.commands..).unwrap_or_default();
         if commands.is_empty() {
             return self.error(format!("missing value for {}", frame.context));
         }
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
                     | NodeKind::Dot
                     | NodeKind::Nil
                     | NodeKind::Number(_)
-                    | NodeKind::String { .. }
+                    | NodeKind::String(..)
             ) {
                 return self.error(format!(
                     "non executable command in pipeline stage {}",
@@ -157,8 +157,10 @@ impl<'a> Parser<'a> {
                 ));
             }
         }
+        let cmds = self.source.add_list(commands);
+        self.commands.truncate(frame.commands);
+        let cmds = self.stored(cmds)?;
         let decl = self.list(&frame.decl)?;
-        let cmds = self.list(&commands)?;
         let kind = NodeKind::Pipe {
             is_assign: frame.is_assign,
             decl,
@@ -184,11 +186,13 @@ impl<'a> Parser<'a> {
             _ => return self.unexpected(&token, "operand"),
         }
         frame.command = None;
-        let words = self.words.split_off(first);
+        let words = self.words.get(first..).unwrap_or_default();
         if words.is_empty() {
             return self.error("empty command");
         }
-        let words = self.list(&words)?;
+        let words = self.source.add_list(words);
+        self.words.truncate(first);
+        let words = self.stored(words)?;
         let command = self.add(pos, NodeKind::Command(words))?;
         self.commands.push(command);
         Ok(())
@@ -204,13 +208,13 @@ impl<'a> Parser<'a> {
             let field = self.next();
             end = field.pos + field.val.len();
         }
-        let start = self.source.node(term).map_or(0, |node| node.pos);
+        let start = self.source.pos(term);
         let kind = match self.kind(term) {
             // The fields follow the term without a space.
             NodeKind::Field(_) => NodeKind::Field(self.names(start, end)),
             NodeKind::Variable(_) => NodeKind::Variable(self.names(start, end)),
             NodeKind::Bool(_)
-            | NodeKind::String { .. }
+            | NodeKind::String(..)
             | NodeKind::Number(_)
             | NodeKind::Nil
             | NodeKind::Dot => {
@@ -230,18 +234,8 @@ impl<'a> Parser<'a> {
 
     /// The names of a chain such as `.a.b` or `$x.a`: one for all chains that are written alike.
     fn names(&mut self, start: usize, end: usize) -> Names {
-        let text = self.text;
-        let written = text.get(start..end).unwrap_or_default();
-        if let Some(names) = self.chains.get(written) {
-            return names.clone();
-        }
-        let plain = written.strip_prefix(b".").unwrap_or(written);
-        let names: Names = plain
-            .split(|byte| *byte == b'.')
-            .map(GoString::from)
-            .collect();
-        self.chains.insert(written, names.clone());
-        names
+        self.pool
+            .chain(self.text.get(start..end).unwrap_or_default())
     }
 
     /// A simple operand; `None` when the token does not begin one.
@@ -266,17 +260,11 @@ impl<'a> Parser<'a> {
                 }
             }
             Tok::String | Tok::RawString => {
-                let text = match plain_text(token.val) {
-                    Some(text) => GoString::from(text),
-                    None => match unquote(token.val) {
-                        Ok(text) => GoString::from(text),
-                        Err(e) => return self.error(e.to_string()),
-                    },
-                };
-                NodeKind::String {
-                    quoted: self.span(token)?,
-                    text,
+                let mut text = None;
+                if !is_plain(token.val) {
+                    text = Some(Box::new(self.string(token.val)?));
                 }
+                NodeKind::String(self.span(token)?, text)
             }
             _ => {
                 self.backup();
@@ -286,18 +274,23 @@ impl<'a> Parser<'a> {
         self.add(token.pos, kind).map(Some)
     }
 
+    /// What a quoted string stands for.
+    pub(super) fn string(&self, literal: &[u8]) -> Res<GoString> {
+        match unquote(literal) {
+            Ok(text) => Ok(GoString::from(text)),
+            Err(e) => self.error(e.to_string()),
+        }
+    }
+
     fn identifier(&mut self, token: &Item<'a>) -> Res<NodeKind> {
-        let name = String::from_utf8_lossy(token.val);
-        let target = match self.funcs.get(&name) {
-            Some(function) => Target::Function(function.clone()),
-            None => match Builtin::from_name(&name) {
-                Some(builtin) => Target::Builtin(builtin),
-                None => {
-                    return self.error(format!("function {} not defined", quote(token.val)));
-                }
-            },
-        };
-        Ok(NodeKind::Identifier(target))
+        let name = std::str::from_utf8(token.val).unwrap_or_default();
+        if let Some(function) = self.funcs.get(name) {
+            return Ok(NodeKind::Identifier(Target::Function(function.clone())));
+        }
+        match Builtin::from_name(name) {
+            Some(builtin) => Ok(NodeKind::Identifier(Target::Builtin(builtin))),
+            None => self.error(format!("function {} not defined", quote(token.val))),
+        }
     }
 
     fn variable(&mut self, pos: usize, text: &[u8]) -> Res<NodeId> {
@@ -306,9 +299,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The text between double quotes when it stands for itself: most do.
-fn plain_text(literal: &[u8]) -> Option<&[u8]> {
-    let inner = literal.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+/// Whether the text between the quotes stands for itself: most do.
+fn is_plain(literal: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii() && !matches!(byte, b'\\' | b'"' | b'\n');
-    inner.iter().all(plain).then_some(inner)
+    matches!(literal, [b'"', inner @ .., b'"'] if inner.iter().all(plain))
 }

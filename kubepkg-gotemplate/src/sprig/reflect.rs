@@ -70,7 +70,7 @@ fn equal(ctx: &mut Context<'_>, a: &Value, b: &Value, depth: usize) -> Result<bo
         (Value::Int(_, a), Value::Int(_, b)) => a == b,
         (Value::Uint(_, a), Value::Uint(_, b)) => a == b,
         (Value::Float(_, a), Value::Float(_, b)) => a == b,
-        (Value::Complex(_, a, ai), Value::Complex(_, b, bi)) => a == b && ai == bi,
+        (Value::Complex(_, a), Value::Complex(_, b)) => a == b,
         (Value::String(a), Value::String(b)) => a == b,
         (Value::Bytes(a), Value::Bytes(b)) => {
             a.is_nil() == b.is_nil() && a.as_bytes() == b.as_bytes()

@@ -84,7 +84,7 @@ fn run(row: &Json, table: &FuncTable, env: &mut dyn Env) -> Result<Vec<u8>, Stri
         (depth(b), b).cmp(&(depth(a), a))
     });
     for (path, text) in &sources {
-        set.parse(path, text)
+        set.parse(path, text.as_slice())
             .map_err(|error| message::helm_parse_error(&error))?;
     }
     let dot = host::dot(&values, &files);

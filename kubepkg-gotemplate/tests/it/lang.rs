@@ -41,7 +41,7 @@ fn render(row: &Json) -> Result<Vec<u8>, String> {
     let mut order: Vec<_> = files.into_iter().collect();
     order.sort_by_key(|(path, _)| std::cmp::Reverse((path.matches('/').count(), path.clone())));
     for (path, text) in &order {
-        set.parse(path, text).map_err(|e| helm_parse_error(&e))?;
+        set.parse(path, *text).map_err(|e| helm_parse_error(&e))?;
     }
     let data = top(row);
     // 2026-01-02 03:04:05 UTC

@@ -13,7 +13,7 @@ fn set(texts: &[(&str, &str)]) -> TemplateSet {
     funcs.extend(helm_funcs::functions(false));
     let mut set = TemplateSet::new("gotpl", funcs).with_missing_key(MissingKey::Zero);
     for (name, text) in texts {
-        set.parse(name, text).unwrap();
+        set.parse(name, *text).unwrap();
     }
     set
 }

@@ -186,8 +186,14 @@ impl Metadata {
         };
         let lists_dependencies =
             self.lists_dependencies || read.get("dependencies").is_some_and(Value::is_array);
-        let mut merged = serde_json::to_value(&*self).map_err(|error| error.to_string())?;
-        overlay(&mut merged, read);
+        let mut merged = read;
+        if *self != Self::default() {
+            let over = std::mem::replace(
+                &mut merged,
+                serde_json::to_value(&*self).map_err(|error| error.to_string())?,
+            );
+            overlay(&mut merged, over);
+        }
         *self = serde_json::from_value(merged).map_err(|error| error.to_string())?;
         self.lists_dependencies = lists_dependencies;
         Ok(())

@@ -172,8 +172,7 @@ impl Decoder<'_> {
         let mut read = Map::new();
         let outer = self.owner.replace(of.name);
         for (key, item) in map {
-            let folded = fold(key);
-            let Some(field) = of.fields.iter().find(|field| fold(field.json) == folded) else {
+            let Some(field) = of.fields.iter().find(|field| is_same(field.json, key)) else {
                 if self.strict {
                     self.fail(format!("json: unknown field {}", super::text::quote(key)));
                 }
@@ -193,8 +192,12 @@ impl Decoder<'_> {
     fn within<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.pointer.len();
         self.pointer.push('/');
-        self.pointer
-            .push_str(&key.replace('~', "~0").replace('/', "~1"));
+        if key.contains(['~', '/']) {
+            self.pointer
+                .push_str(&key.replace('~', "~0").replace('/', "~1"));
+        } else {
+            self.pointer.push_str(key);
+        }
         let done = read(self);
         self.pointer.truncate(length);
         done
@@ -257,15 +260,17 @@ fn zero(ty: &GoType) -> Value {
     }
 }
 
-/// Simple case folding of names as `encoding/json` does it: ASCII, and the two letters beyond that fold to ASCII.
-fn fold(name: &str) -> String {
-    name.chars()
-        .map(|c| match c {
-            '\u{17f}' => 's',
-            '\u{212a}' => 'k',
-            _ => c.to_ascii_lowercase(),
-        })
-        .collect()
+/// Whether a key names a field, as `encoding/json` folds names: ASCII, and the two letters beyond that fold to ASCII.
+fn is_same(field: &str, key: &str) -> bool {
+    let folded = |c| match c {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        c => c.to_ascii_lowercase(),
+    };
+    if key.is_ascii() {
+        return field.eq_ignore_ascii_case(key);
+    }
+    field.chars().map(folded).eq(key.chars().map(folded))
 }
 
 /// A number where a text is wanted: integers in full, floats in 32 bits, shortest, `%g`.

@@ -9,6 +9,17 @@ pub(crate) struct BadPattern;
 /// # Errors
 /// [`BadPattern`], also when Go notices it only because the name reached that far.
 pub(crate) fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
+    // Most patterns are a name or the end of one.
+    let (star, literal) = match pattern.strip_prefix('*') {
+        Some(end) => (true, end),
+        None => (false, pattern),
+    };
+    if !literal.contains(['*', '?', '[', '\\']) {
+        let before = name.strip_suffix(literal);
+        return Ok(
+            before.is_some_and(|before| before.is_empty() || (star && !before.contains('/')))
+        );
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     match_from(&pattern, &name)

@@ -1,24 +1,12 @@
 //! The names that Kubernetes gives its objects, kind by kind, and what it says about others.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::documents::Object;
 use crate::go::text::quote;
+use crate::name::{is_label, is_subdomain};
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const OLD_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
-
-static PATTERNS: LazyLock<[Option<Regex>; 3]> = LazyLock::new(|| {
-    [LABEL, SUBDOMAIN, OLD_LABEL].map(|text| Regex::new(&format!("^{text}$")).ok())
-});
-
-fn fits(pattern: usize, name: &str) -> bool {
-    let pattern = PATTERNS.get(pattern).and_then(Option::as_ref);
-    pattern.is_some_and(|pattern| pattern.is_match(name))
-}
 
 /// Whether the object's name is one that its kind can have.
 pub(super) fn check(object: &Object) -> Result<(), String> {
@@ -56,7 +44,7 @@ fn too_long(name: &str, longest: usize) -> Vec<String> {
 
 fn subdomain(name: &str) -> Vec<String> {
     let mut complaints = too_long(name, 253);
-    if !fits(1, name) {
+    if !is_subdomain(name) {
         complaints.push(format!(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
              start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{SUBDOMAIN}')"
@@ -67,10 +55,10 @@ fn subdomain(name: &str) -> Vec<String> {
 
 fn label(name: &str) -> Vec<String> {
     let mut complaints = too_long(name, 63);
-    if fits(0, name) {
+    if is_label(name) {
         return complaints;
     }
-    complaints.push(if fits(1, name) {
+    complaints.push(if is_subdomain(name) {
         "must not contain dots".to_owned()
     } else {
         format!(
@@ -83,7 +71,7 @@ fn label(name: &str) -> Vec<String> {
 
 fn old_label(name: &str) -> Vec<String> {
     let mut complaints = too_long(name, 63);
-    if !fits(2, name) {
+    if !(is_label(name) && name.starts_with(|first: char| first.is_ascii_lowercase())) {
         complaints.push(format!(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
              character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \

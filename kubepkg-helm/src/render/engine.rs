@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use kubepkg_gotemplate::helm_funcs::{self, without_no_value};
 use kubepkg_gotemplate::message::{helm_exec_error, helm_parse_error};
@@ -36,6 +36,9 @@ pub struct TemplateOutput {
 impl TemplateOutput {
     /// The output as text; bytes that are no UTF-8 become replacement characters, as in a release record.
     pub fn text(&self) -> String {
+        if let Ok(text) = std::str::from_utf8(&self.bytes) {
+            return text.to_owned();
+        }
         let mut text = String::with_capacity(self.bytes.len());
         for chunk in self.bytes.utf8_chunks() {
             text.push_str(chunk.valid());
@@ -55,7 +58,7 @@ impl TemplateOutput {
 
 struct Template<'a> {
     chart: &'a str,
-    text: &'a [u8],
+    text: &'a Arc<[u8]>,
     dot: Map,
     base_path: String,
 }
@@ -104,7 +107,7 @@ pub(super) fn run_with(
     top.collect(
         chart,
         None,
-        &objects::values_of(values),
+        &values.with_type(&VALUES),
         chart.name(),
         &mut templates,
     );
@@ -115,7 +118,7 @@ pub(super) fn run_with(
         TemplateSet::new("gotpl", functions(options.lint)).with_missing_key(MissingKey::Zero);
     let (mut outputs, mut is_whole, mut goes_on) = (BTreeMap::new(), true, true);
     for (path, template) in &order {
-        if let Err(error) = set.parse(path, template.text) {
+        if let Err(error) = set.parse(path, Arc::clone(template.text)) {
             is_whole = false;
             let error = RenderError::Parse {
                 template: (*path).clone(),

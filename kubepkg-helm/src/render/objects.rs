@@ -1,19 +1,15 @@
 //! The objects that a template finds in its dot: `.Values`, `.Chart`, `.Release`, `.Capabilities`,
 //! `.Template` and `.Subcharts`, with the Go types and methods that Helm gives them.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use kubepkg_gotemplate::gotype::{self, ANY, BOOL, IO_WRITER, Kind, STRING, Type};
 use kubepkg_gotemplate::{
-    Context, Entries, Field, FuncError, FuncResult, GoString, List, Map, Method, Object, Value,
+    Context, Field, FuncError, FuncResult, GoString, List, Map, Method, Object, Value,
 };
 
 use super::{ReleaseFacts, yaml_of};
 use crate::capabilities::{Capabilities, HelmVersion, KubeVersion};
 use crate::chart::{Dependency, Metadata};
 use crate::go::text::quote;
-use crate::values::{Table, Tree};
 
 /// `common.Values`
 pub(super) static VALUES: Type = Type::defined("common.Values", &gotype::MAP_ANY, VALUES_METHODS);
@@ -98,48 +94,6 @@ fn values_path_value(_: &mut Context<'_>, receiver: &Value, arguments: &[Value])
     value.ok_or_else(|| FuncError::new(format!("{} is not a value", quote(key))))
 }
 
-/// Values as template values; maps that are shared stay shared.
-pub(super) fn values_of(table: &Table) -> Map {
-    Sharing {
-        seen: BTreeMap::new(),
-    }
-    .map(table)
-    .with_type(&VALUES)
-}
-
-struct Sharing {
-    seen: BTreeMap<usize, Map>,
-}
-
-impl Sharing {
-    fn map(&mut self, table: &Table) -> Map {
-        let address = Rc::as_ptr(table) as usize;
-        if let Some(map) = self.seen.get(&address) {
-            return map.clone();
-        }
-        let entries: Entries = table
-            .borrow()
-            .iter()
-            .map(|(key, value)| (GoString::from(key.as_str()), self.value(value)))
-            .collect();
-        let map = Map::from_entries(&gotype::MAP_ANY, entries);
-        self.seen.insert(address, map.clone());
-        map
-    }
-
-    fn value(&mut self, tree: &Tree) -> Value {
-        match tree {
-            Tree::Null => Value::Nil,
-            Tree::Bool(yes) => Value::Bool(*yes),
-            Tree::Int(whole) => Value::int64(*whole),
-            Tree::Float(float) => Value::float64(*float),
-            Tree::Text(text) => Value::string(text.as_str()),
-            Tree::List(items) => Value::list(items.iter().map(|item| self.value(item)).collect()),
-            Tree::Map(table) => Value::Map(self.map(table)),
-        }
-    }
-}
-
 /// `.Release`
 pub(super) fn release(facts: &ReleaseFacts) -> Value {
     Value::map([
@@ -187,35 +141,26 @@ pub(super) fn chart(metadata: &Metadata, is_root: bool) -> Value {
             ("URL", text(&maintainer.url)),
         ])
     });
+    let dependencies = metadata.dependencies.iter().flatten().map(dependency);
     Value::map([
-        ("Name", text(&metadata.name)),
-        ("Home", text(&metadata.home)),
-        ("Sources", texts(&metadata.sources)),
-        ("Version", text(&metadata.version)),
-        ("Description", text(&metadata.description)),
-        ("Keywords", texts(&metadata.keywords)),
-        ("Maintainers", Value::list(maintainers.collect())),
-        ("Icon", text(&metadata.icon)),
         ("APIVersion", text(&metadata.api_version)),
-        ("Condition", text(&metadata.condition)),
-        ("Tags", text(&metadata.tags)),
-        ("AppVersion", text(&metadata.app_version)),
-        ("Deprecated", Value::Bool(metadata.deprecated)),
         ("Annotations", Value::Map(annotations)),
-        ("KubeVersion", text(&metadata.kube_version)),
-        (
-            "Dependencies",
-            Value::list(
-                metadata
-                    .dependencies
-                    .iter()
-                    .flatten()
-                    .map(dependency)
-                    .collect(),
-            ),
-        ),
-        ("Type", text(&metadata.chart_type)),
+        ("AppVersion", text(&metadata.app_version)),
+        ("Condition", text(&metadata.condition)),
+        ("Dependencies", Value::list(dependencies.collect())),
+        ("Deprecated", Value::Bool(metadata.deprecated)),
+        ("Description", text(&metadata.description)),
+        ("Home", text(&metadata.home)),
+        ("Icon", text(&metadata.icon)),
         ("IsRoot", Value::Bool(is_root)),
+        ("Keywords", texts(&metadata.keywords)),
+        ("KubeVersion", text(&metadata.kube_version)),
+        ("Maintainers", Value::list(maintainers.collect())),
+        ("Name", text(&metadata.name)),
+        ("Sources", texts(&metadata.sources)),
+        ("Tags", text(&metadata.tags)),
+        ("Type", text(&metadata.chart_type)),
+        ("Version", text(&metadata.version)),
     ])
 }
 

@@ -4,9 +4,9 @@
 //! of the user removes a default and stays where there is none; a null of a chart is dropped; globals flow
 //! down. Each step is Helm's own, order and sharing of maps included, because both show in the result.
 
-use std::rc::Rc;
+use kubepkg_gotemplate::GoString;
 
-use super::tree::{Table, Tree, deep_copy, empty, to_values};
+use super::tree::{Table, Tree, deep_copy, printed, printed_as_bool, to_values};
 use super::{Values, ValuesError};
 use crate::chart::Chart;
 use crate::go::text::quote;
@@ -98,19 +98,17 @@ fn chart_and_below(
     own_defaults(chart, over, &prefix_here, merge, warnings);
     for subchart in &chart.dependencies {
         let name = subchart.name();
-        let found = over.borrow().get(name).cloned();
-        let table = match found {
+        let table = match over.get(name.as_bytes()) {
             None => {
-                let table = empty();
-                over.borrow_mut()
-                    .insert(name.to_owned(), Tree::Map(Rc::clone(&table)));
+                let table = Table::default();
+                over.insert(name.into(), Tree::Map(table.clone()));
                 table
             }
             Some(Tree::Map(table)) => table,
             Some(other) => {
                 return Err(ValuesError::TypeMismatch {
                     chart: name.to_owned(),
-                    found: other.printed_as_bool(),
+                    found: printed_as_bool(&other),
                 });
             }
         };
@@ -122,9 +120,9 @@ fn chart_and_below(
 
 /// Brings the globals of `from` into those of the subchart values `into`.
 fn globals(into: &Table, from: &Table, prefix: &str, warnings: &mut Vec<String>) {
-    let global = |table: &Table| match table.borrow().get(GLOBAL) {
-        None => Some(empty()),
-        Some(value) => value.as_table().cloned(),
+    let global = |table: &Table| match table.borrow().get(GLOBAL.as_bytes()) {
+        None => Some(Table::default()),
+        Some(value) => value.as_map().cloned(),
     };
     let Some(lower) = global(into) else {
         return warnings.push(format!(
@@ -136,18 +134,13 @@ fn globals(into: &Table, from: &Table, prefix: &str, warnings: &mut Vec<String>)
             "warning: skipping globals because source {GLOBAL} is not a table."
         ));
     };
-    let entries: Vec<(String, Tree)> = upper
-        .borrow()
-        .iter()
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    for (key, value) in entries {
-        let present = lower.borrow().get(&key).cloned();
+    for (key, value) in entries(&upper) {
+        let present = lower.get(&key);
         let value = match (value, present) {
             (Tree::Map(table), present) => {
                 // A copy of the first level only: deeper maps are the parent's own, and what is merged into
                 // them below shows in the parent too.
-                let copy = Rc::new(std::cell::RefCell::new(table.borrow().clone()));
+                let copy = table.shallow_copy();
                 match present {
                     None => {}
                     Some(Tree::Map(present)) => {
@@ -155,10 +148,14 @@ fn globals(into: &Table, from: &Table, prefix: &str, warnings: &mut Vec<String>)
                             warnings,
                             merge: true,
                         }
-                        .lay(&copy, &present, &join(prefix, &key));
+                        .lay(
+                            &copy,
+                            &present,
+                            &join(prefix, &key.to_str_lossy()),
+                        );
                     }
                     Some(_) => {
-                        let key = quote(&key);
+                        let key = quote(&key.to_str_lossy());
                         warnings.push(format!(
                             "Conflict: cannot merge map onto non-map for {key}. Skipping."
                         ));
@@ -173,10 +170,9 @@ fn globals(into: &Table, from: &Table, prefix: &str, warnings: &mut Vec<String>)
             }
             (value, _) => value,
         };
-        lower.borrow_mut().insert(key, value);
+        lower.insert(key, value);
     }
-    into.borrow_mut()
-        .insert(GLOBAL.to_owned(), Tree::Map(lower));
+    into.insert(GLOBAL.into(), Tree::Map(lower));
 }
 
 /// Lays the chart's own defaults under `over`.
@@ -190,31 +186,25 @@ fn own_defaults(
     let Some(defaults) = &chart.values else {
         return;
     };
-    let defaults = defaults.to_tree();
-    let entries: Vec<(String, Tree)> = defaults
-        .borrow()
-        .iter()
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    for (key, default) in entries {
-        let present = over.borrow().get(&key).cloned();
-        match present {
-            Some(Tree::Null) if !merge => {
-                over.borrow_mut().remove(&key);
+    for (key, default) in entries(&defaults.to_tree()) {
+        match over.get(&key) {
+            Some(Tree::Nil) if !merge => {
+                over.remove(&key);
             }
             Some(Tree::Map(present)) => match default {
                 Tree::Map(default) => {
                     let is_subchart = chart
                         .dependencies
                         .iter()
-                        .any(|subchart| subchart.name() == key);
+                        .any(|subchart| key == *subchart.name());
                     let merge = merge || is_subchart;
                     if !merge {
                         drop_nulls(&default);
                     }
-                    Tables { warnings, merge }.lay(&present, &default, &join(prefix, &key));
+                    let prefix = join(prefix, &key.to_str_lossy());
+                    Tables { warnings, merge }.lay(&present, &default, &prefix);
                 }
-                Tree::Null => {}
+                Tree::Nil => {}
                 _ => warnings.push(format!(
                     "warning: skipped value for {prefix}.{key}: Not a table."
                 )),
@@ -223,25 +213,33 @@ fn own_defaults(
             None => {
                 if !merge {
                     match &default {
-                        Tree::Null => continue,
+                        Tree::Nil => continue,
                         Tree::Map(table) => drop_nulls(table),
                         _ => {}
                     }
                 }
-                over.borrow_mut().insert(key, default);
+                over.insert(key, default);
             }
         }
     }
 }
 
+/// The entries of a map that may change meanwhile.
+fn entries(table: &Table) -> Vec<(GoString, Tree)> {
+    let entries = table.borrow();
+    entries
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
 fn drop_nulls(table: &Table) {
-    table.borrow_mut().retain(|_, value| !value.is_null());
-    let inner: Vec<Table> = table
-        .borrow()
-        .values()
-        .filter_map(|value| value.as_table().cloned())
-        .collect();
-    inner.iter().for_each(drop_nulls);
+    if let Some(mut entries) = table.borrow_mut() {
+        entries.retain(|_, value| !value.is_nil());
+    }
+    for (_, value) in table.borrow().iter() {
+        value.as_map().into_iter().for_each(drop_nulls);
+    }
 }
 
 struct Tables<'a> {
@@ -252,37 +250,31 @@ struct Tables<'a> {
 impl Tables<'_> {
     /// `coalesceTablesFullKey` of Helm: what `over` lacks comes from `under`.
     fn lay(&mut self, over: &Table, under: &Table, prefix: &str) {
-        if Rc::ptr_eq(over, under) {
+        if over.same(under) {
             return;
         }
-        let defaults: Vec<(String, Tree)> = under
-            .borrow()
-            .iter()
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
         // Helm writes the nulls of the upper map into the lower one first; only their effect matters here.
-        for (key, default) in defaults {
-            let full = join(prefix, &key);
-            let present = over.borrow().get(&key).cloned();
-            match (present, default) {
-                (Some(Tree::Null), default) if !self.merge && !default.is_null() => {
-                    over.borrow_mut().remove(&key);
+        let full = |key: &GoString| join(prefix, &key.to_str_lossy());
+        for (key, default) in entries(under) {
+            match (over.get(&key), default) {
+                (Some(Tree::Nil), default) if !self.merge && !default.is_nil() => {
+                    over.remove(&key);
                 }
-                (Some(Tree::Null), _) => {}
+                (Some(Tree::Nil), _) => {}
                 (None, default) => {
-                    over.borrow_mut().insert(key, default);
+                    over.insert(key, default);
                 }
                 (Some(Tree::Map(present)), Tree::Map(default)) => {
-                    self.lay(&present, &default, &full);
+                    self.lay(&present, &default, &full(&key));
                 }
                 (Some(_), Tree::Map(default)) => {
-                    let printed = Tree::Map(default).printed();
+                    let (full, printed) = (full(&key), printed(&Tree::Map(default)));
                     self.warnings.push(format!(
                         "warning: cannot overwrite table with non table for {full} ({printed})"
                     ));
                 }
-                (Some(Tree::Map(_)), default) if !default.is_null() => {
-                    let printed = default.printed();
+                (Some(Tree::Map(_)), default) if !default.is_nil() => {
+                    let (full, printed) = (full(&key), printed(&default));
                     self.warnings.push(format!(
                         "warning: destination for {full} is a table. Ignoring non-table value ({printed})"
                     ));
@@ -291,14 +283,8 @@ impl Tables<'_> {
             }
         }
         // The lower map keeps the upper one's nulls: it may be part of another chart's values.
-        let nulls: Vec<String> = over
-            .borrow()
-            .iter()
-            .filter(|(_, value)| value.is_null())
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in nulls {
-            under.borrow_mut().insert(key, Tree::Null);
+        for (key, _) in over.borrow().iter().filter(|(_, value)| value.is_nil()) {
+            under.insert(key.clone(), Tree::Nil);
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The text of a values file: one or more YAML documents, each a map.
 
+use std::borrow::Cow;
+
 use serde_json::Map;
 
-use super::{Values, ValuesError, floats, merge_maps};
+use super::{Values, ValuesError, make_floats, merge_maps};
 use crate::go::decode::decode_map;
 
 impl Values {
@@ -13,17 +15,25 @@ impl Values {
     pub fn from_yaml_documents(text: &[u8]) -> Result<Self, ValuesError> {
         let mut values = Map::new();
         for document in documents(text)? {
-            let read =
+            let mut read =
                 decode_map(&document).map_err(|message| ValuesError::Document { message })?;
-            let read = read.into_iter().map(|(key, value)| (key, floats(value)));
-            merge_maps(&mut values, read.collect());
+            read.values_mut().for_each(make_floats);
+            if values.is_empty() {
+                values = read;
+            } else {
+                merge_maps(&mut values, read);
+            }
         }
         Ok(Self::from(values))
     }
 }
 
 /// Cuts a text where a line begins with `---`, as the YAML reader of Kubernetes does.
-fn documents(text: &[u8]) -> Result<Vec<Vec<u8>>, ValuesError> {
+fn documents(text: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, ValuesError> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    if text.ends_with(b"\n") && !text.contains(&b'\r') && !lines.any(|l| l.starts_with(b"---")) {
+        return Ok(vec![Cow::Borrowed(text)]);
+    }
     let mut found = Vec::new();
     let mut document = Vec::new();
     let lines = text
@@ -41,7 +51,7 @@ fn documents(text: &[u8]) -> Result<Vec<Vec<u8>>, ValuesError> {
                 });
             }
             if !document.is_empty() {
-                found.push(std::mem::take(&mut document));
+                found.push(Cow::Owned(std::mem::take(&mut document)));
                 continue;
             }
         }
@@ -49,7 +59,7 @@ fn documents(text: &[u8]) -> Result<Vec<Vec<u8>>, ValuesError> {
         document.push(b'\n');
     }
     if !document.is_empty() {
-        found.push(document);
+        found.push(Cow::Owned(document));
     }
     Ok(found)
 }

@@ -1,7 +1,5 @@
 //! `--set-literal`: the keys of `--set`, but the value is the rest of the argument, as it stands.
 
-use std::rc::Rc;
-
 use super::SetError;
 use super::strvals::{
     Input, Parsed, Stop, at_index, deeper, fault, index_of, list_at, list_under, map_at, map_under,
@@ -39,14 +37,14 @@ impl Parser<'_> {
             None => fault(format!("key {} has no value", quote(&key))),
             Some('=') => {
                 let (value, _) = self.input.until(&[], false);
-                store(data, &key, Tree::Text(value));
+                store(data, &key, Tree::string(value));
                 Ok(())
             }
             Some('.') => {
                 let level = deeper(level)?;
                 let inner = map_under(data, &key)?;
                 let parsed = self.key(&inner, level);
-                let is_empty = inner.borrow().is_empty();
+                let is_empty = inner.is_empty();
                 if parsed.is_ok() && is_empty {
                     return fault(format!("key map {} has no value", quote(&key)));
                 }
@@ -94,7 +92,7 @@ impl Parser<'_> {
             None => Err(Stop::End),
             Some('=') => {
                 let (value, _) = self.input.until(&[], false);
-                self.input.put(list, index, Tree::Text(value))
+                self.input.put(list, index, Tree::string(value))
             }
             Some('.') => {
                 let inner = map_at(list, index);
@@ -105,7 +103,7 @@ impl Parser<'_> {
                 let next = self.index().map_err(at_index)?;
                 let mut inner = list_at(list, index)?;
                 self.list_item(&mut inner, next, level)?;
-                self.input.put(list, index, Tree::List(Rc::new(inner)))
+                self.input.put(list, index, Tree::list(inner))
             }
         }
     }

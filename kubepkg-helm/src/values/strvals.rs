@@ -5,12 +5,11 @@
 //! Helm stops with a panic of Go (a list where a map stands), the same words come as an error. Beyond Helm, indexes in
 //! indexes and items that are left out are bounded.
 
-use std::rc::Rc;
 use std::str::Chars;
 
 use serde_json::Value;
 
-use super::tree::{Table, Tree, empty, to_values};
+use super::tree::{Table, Tree, to_values, tree_of};
 use super::{Values, floats};
 use crate::go::json::syntax_error;
 use crate::go::text::{is_print, is_space, quote};
@@ -184,7 +183,7 @@ impl<'a> Input<'a> {
             None => return fault(format!("more than {MAX_LEFT_OUT} items are left out")),
         }
         if list.len() <= at {
-            list.resize(at + 1, Tree::Null);
+            list.resize(at + 1, Tree::Nil);
         }
         if let Some(slot) = list.get_mut(at) {
             *slot = value;
@@ -280,49 +279,42 @@ pub(super) fn runes(text: &str) -> String {
 
 pub(super) fn store(table: &Table, key: &str, value: Tree) {
     if !key.is_empty() {
-        table.borrow_mut().insert(key.to_owned(), value);
+        table.insert(key.into(), value);
     }
 }
 
 /// Stores a list that [`list_under`] gave. A panic of Go comes before anything is changed, and leaves no new list.
 pub(super) fn store_list(table: &Table, key: &str, list: Vec<Tree>, parsed: &Parsed<()>) {
     let panicked = matches!(parsed, Err(Stop::Panic(_)));
-    if !panicked || table.borrow().contains_key(key) {
-        store(table, key, Tree::List(Rc::new(list)));
+    if !panicked || table.contains_key(key.as_bytes()) {
+        store(table, key, Tree::list(list));
     }
 }
 
 /// The map under `key`, a new one when there is none; Go panics when something else stands there.
 pub(super) fn map_under(table: &Table, key: &str) -> Parsed<Table> {
-    match table.borrow().get(key) {
-        None => Ok(empty()),
-        Some(Tree::Map(inner)) => Ok(Rc::clone(inner)),
-        Some(other) => Err(wrong_type(other, "map[string]interface {}")),
+    match table.get(key.as_bytes()) {
+        None => Ok(Table::default()),
+        Some(Tree::Map(inner)) => Ok(inner),
+        Some(other) => Err(wrong_type(&other, "map[string]interface {}")),
     }
 }
 
 /// Takes the list under `key` out, as [`map_under`]. Whoever takes it stores it again.
 pub(super) fn list_under(table: &Table, key: &str) -> Parsed<Vec<Tree>> {
-    match table.borrow_mut().get_mut(key) {
+    let mut entries = table.borrow_mut();
+    match entries
+        .as_mut()
+        .and_then(|entries| entries.get_mut(key.as_bytes()))
+    {
         None => Ok(Vec::new()),
-        Some(Tree::List(items)) => {
-            let items = std::mem::take(items);
-            Ok(Rc::try_unwrap(items).unwrap_or_else(|shared| shared.to_vec()))
-        }
+        Some(Tree::List(items)) => Ok(std::mem::take(items).into_items()),
         Some(other) => Err(wrong_type(other, "[]interface {}")),
     }
 }
 
 fn wrong_type(found: &Tree, wanted: &str) -> Stop {
-    let found = match found {
-        Tree::Null => "nil",
-        Tree::Bool(_) => "bool",
-        Tree::Int(_) => "int64",
-        Tree::Float(_) => "float64",
-        Tree::Text(_) => "string",
-        Tree::List(_) => "[]interface {}",
-        Tree::Map(_) => "map[string]interface {}",
-    };
+    let found = found.go_type().map_or("nil", |found| found.name);
     Stop::Panic(format!(
         "interface conversion: interface {{}} is {found}, not {wanted}"
     ))
@@ -336,21 +328,21 @@ pub(super) fn item(list: &[Tree], index: i64) -> Option<&Tree> {
 pub(super) fn map_at(list: &mut [Tree], index: i64) -> Table {
     let slot = usize::try_from(index).ok().and_then(|at| list.get_mut(at));
     match slot {
-        Some(Tree::Map(inner)) => Rc::clone(inner),
+        Some(Tree::Map(inner)) => inner.clone(),
         Some(slot) => {
-            let inner = empty();
-            *slot = Tree::Map(Rc::clone(&inner));
+            let inner = Table::default();
+            *slot = Tree::Map(inner.clone());
             inner
         }
-        None => empty(),
+        None => Table::default(),
     }
 }
 
 /// The list to go on with at `index`.
 pub(super) fn list_at(list: &[Tree], index: i64) -> Parsed<Vec<Tree>> {
     match item(list, index) {
-        None | Some(Tree::Null) => Ok(Vec::new()),
-        Some(Tree::List(items)) => Ok(items.to_vec()),
+        None | Some(Tree::Nil) => Ok(Vec::new()),
+        Some(Tree::List(items)) => Ok(items.items().to_vec()),
         Some(other) => Err(wrong_type(other, "[]interface {}")),
     }
 }
@@ -397,7 +389,7 @@ impl Parser<'_, '_> {
             }
             Some('=') => self.key_value(data, &key),
             Some(',') => {
-                store(data, &key, Tree::Text(String::new()));
+                store(data, &key, Tree::string(""));
                 fault(format!(
                     "key {} has no value (cannot end with ,)",
                     quote(&key)
@@ -407,7 +399,7 @@ impl Parser<'_, '_> {
                 let level = deeper(level)?;
                 let inner = map_under(data, &key)?;
                 let parsed = self.key(&inner, level);
-                let is_empty = inner.borrow().is_empty();
+                let is_empty = inner.is_empty();
                 if parsed.is_ok() && is_empty {
                     return fault(format!("key map {} has no value", quote(&key)));
                 }
@@ -427,7 +419,7 @@ impl Parser<'_, '_> {
         }
         match self.value_list() {
             Ok(Some(list)) => {
-                store(data, key, Tree::List(Rc::new(list)));
+                store(data, key, Tree::list(list));
                 Ok(())
             }
             Ok(None) => {
@@ -438,13 +430,13 @@ impl Parser<'_, '_> {
                         Ok(())
                     }
                     Err(stop) => {
-                        store(data, key, Tree::Null);
+                        store(data, key, Tree::Nil);
                         Err(stop)
                     }
                 }
             }
             Err(Stop::End) => {
-                store(data, key, Tree::Text(String::new()));
+                store(data, key, Tree::string(""));
                 Err(Stop::End)
             }
             Err(stop) => Err(stop),
@@ -483,7 +475,7 @@ impl Parser<'_, '_> {
                 let next = self.index().map_err(at_index)?;
                 let mut inner = list_at(list, index)?;
                 self.list_item(&mut inner, next, level)?;
-                self.input.put(list, index, Tree::List(Rc::new(inner)))
+                self.input.put(list, index, Tree::list(inner))
             }
             Some(_) => {
                 let inner = map_at(list, index);
@@ -499,13 +491,13 @@ impl Parser<'_, '_> {
             return self.input.put(list, index, value);
         }
         match self.value_list() {
-            Ok(Some(items)) => self.input.put(list, index, Tree::List(Rc::new(items))),
+            Ok(Some(items)) => self.input.put(list, index, Tree::list(items)),
             Ok(None) => {
                 let (text, _) = self.input.until(&[','], true);
                 let value = self.value(text)?;
                 self.input.put(list, index, value)
             }
-            Err(Stop::End) => self.input.put(list, index, Tree::Text(String::new())),
+            Err(Stop::End) => self.input.put(list, index, Tree::string("")),
             Err(stop) => Err(stop),
         }
     }
@@ -538,23 +530,23 @@ impl Parser<'_, '_> {
         match &mut self.kind {
             Kind::Typed => Ok(typed(text)),
             Kind::File(read) => match read(&text) {
-                Ok(bytes) => Ok(Tree::Text(String::from_utf8_lossy(&bytes).into_owned())),
+                Ok(bytes) => Ok(Tree::string(String::from_utf8_lossy(&bytes).as_ref())),
                 Err(message) => Err(Stop::Fault(message)),
             },
-            Kind::Text | Kind::Json => Ok(Tree::Text(text)),
+            Kind::Text | Kind::Json => Ok(Tree::string(text)),
         }
     }
 
     /// One JSON value and what separates it from the next key.
     fn json_value(&mut self) -> Parsed<Tree> {
         if self.input.empty_value() {
-            return Ok(Tree::Null);
+            return Ok(Tree::Nil);
         }
         let rest = self.input.rest();
         let (value, length) = first_json(rest).map_err(Stop::Fault)?;
         self.input.skip(length);
         self.input.empty_value();
-        Ok(Tree::from(&floats(value)))
+        Ok(tree_of(&floats(value)))
     }
 }
 
@@ -582,14 +574,14 @@ fn typed(text: String) -> Tree {
     match text.to_ascii_lowercase().as_str() {
         "true" => return Tree::Bool(true),
         "false" => return Tree::Bool(false),
-        "null" => return Tree::Null,
-        "0" => return Tree::Int(0),
+        "null" => return Tree::Nil,
+        "0" => return Tree::int64(0),
         _ => {}
     }
     if !text.starts_with('0')
         && let Ok(whole) = text.parse::<i64>()
     {
-        return Tree::Int(whole);
+        return Tree::int64(whole);
     }
-    Tree::Text(text)
+    Tree::string(text)
 }

@@ -11,16 +11,23 @@ const RIGHT_COMMENT: &[u8] = b"*/";
 /// A trim marker: the minus and the space beside it.
 const TRIM_MARKER_LEN: usize = 2;
 
-fn is_space(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\r' | '\n')
-}
-
 fn is_space_byte(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-fn is_alphanumeric_byte(b: u8) -> bool {
-    b == b'_' || b.is_ascii_alphanumeric()
+/// The bytes that are letters, digits or the underscore.
+const WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut b = 0;
+    while b < 128 {
+        word[b as usize] = b == b'_' || b.is_ascii_alphanumeric();
+        b += 1;
+    }
+    word
+};
+
+fn is_word_byte(b: u8) -> bool {
+    WORD.get(usize::from(b)).copied().unwrap_or_default()
 }
 
 fn is_alphanumeric(c: char) -> bool {
@@ -172,14 +179,20 @@ impl<'a> Lexer<'a> {
             }
             return self.error("unclosed left paren".to_owned());
         }
+        // Most of what actions are made of.
+        match self.rest() {
+            [b, ..] if is_space_byte(*b) => return Step::State(Self::space),
+            [b'.', b, ..] if is_word_byte(*b) && !b.is_ascii_digit() => {
+                self.pos += 1;
+                return self.field_or_variable(Tok::Field);
+            }
+            [b, ..] if is_word_byte(*b) && !b.is_ascii_digit() => return self.identifier(),
+            _ => {}
+        }
         let Some(r) = self.next() else {
             return self.error("unclosed action".to_owned());
         };
         match r {
-            ' ' | '\t' | '\r' | '\n' => {
-                self.backup(Some(r));
-                Step::State(Self::space)
-            }
             '=' => self.emit(Tok::Assign),
             ':' => {
                 if self.next() == Some('=') {
@@ -242,24 +255,25 @@ impl<'a> Lexer<'a> {
         self.emit(Tok::Space)
     }
 
-    /// Passes over letters, digits and underscores; answers with what comes behind them.
-    fn word(&mut self) -> Option<char> {
+    /// Passes over letters, digits and underscores.
+    fn word(&mut self) {
         loop {
-            let bytes = self.rest().iter();
-            self.pos += bytes.take_while(|b| is_alphanumeric_byte(**b)).count();
-            match self.peek() {
-                Some(r) if is_alphanumeric(r) => {
-                    self.next();
-                }
-                r => return r,
+            let rest = self.rest();
+            let end = rest.iter().position(|b| !is_word_byte(*b));
+            self.pos += end.unwrap_or(rest.len());
+            if end.and_then(|end| rest.get(end)).is_none_or(u8::is_ascii)
+                || !self.peek().is_some_and(is_alphanumeric)
+            {
+                return;
             }
+            self.next();
         }
     }
 
     fn identifier(&mut self) -> Step<'a> {
-        let r = self.word();
+        self.word();
         if !self.at_terminator() {
-            return self.error(bad_character(r));
+            return self.bad_character();
         }
         let kind = match self.pending() {
             b"block" => Tok::Block,
@@ -287,20 +301,35 @@ impl<'a> Lexer<'a> {
                 Tok::Dot
             });
         }
-        let r = self.word();
+        self.word();
         if !self.at_terminator() {
-            return self.error(bad_character(r));
+            return self.bad_character();
         }
         self.emit(kind)
     }
 
     /// Whether what follows may end an identifier.
     fn at_terminator(&mut self) -> bool {
-        match self.peek() {
-            None | Some('.' | ',' | '|' | ':' | ')' | '(') => true,
-            Some(r) if is_space(r) => true,
-            Some(_) => matches!(self.rest(), [b'}', b'}', ..]),
+        match self.rest() {
+            [] => {
+                self.at_eof = true;
+                true
+            }
+            [
+                b'.' | b',' | b'|' | b':' | b')' | b'(' | b' ' | b'\t' | b'\r' | b'\n',
+                ..,
+            ]
+            | [b'}', b'}', ..] => true,
+            _ => false,
         }
+    }
+
+    fn bad_character(&mut self) -> Step<'a> {
+        let text = match self.peek() {
+            Some(r) => format!("bad character {}", describe(r)),
+            None => "bad character U+FFFFFFFFFFFFFFFF".to_owned(),
+        };
+        self.error(text)
     }
 
     /// Passes over what means nothing in any kind of quotes.
@@ -384,12 +413,5 @@ impl<'a> Lexer<'a> {
             return false;
         }
         true
-    }
-}
-
-fn bad_character(r: Option<char>) -> String {
-    match r {
-        Some(r) => format!("bad character {}", describe(r)),
-        None => "bad character U+FFFFFFFFFFFFFFFF".to_owned(),
     }
 }

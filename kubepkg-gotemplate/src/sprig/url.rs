@@ -62,6 +62,8 @@ pub struct Url {
     pub host: Vec<u8>,
     /// Unescaped.
     pub path: Vec<u8>,
+    /// As it was written.
+    raw_path: Vec<u8>,
     query: Vec<u8>,
     fragment: Vec<u8>,
 }
@@ -286,6 +288,7 @@ fn parse_main(whole: &[u8]) -> Result<Url, String> {
         }
     }
     url.path = unescape(rest, Part::Path)?;
+    url.raw_path = rest.to_vec();
     Ok(url)
 }
 
@@ -316,8 +319,42 @@ impl Url {
         }
     }
 
+    /// The path as it was written, or escaped when it was written as none may be: `EscapedPath`.
+    #[must_use]
+    pub fn escaped_path(&self) -> Vec<u8> {
+        if self.path == b"*" {
+            return self.path.clone();
+        }
+        let allowed = |byte: &u8| b"!'()*[]%".contains(byte) || !is_escaped(*byte, Part::Path);
+        if self.raw_path.iter().all(allowed)
+            && unescape(&self.raw_path, Part::Path).as_ref() == Ok(&self.path)
+        {
+            return self.raw_path.clone();
+        }
+        escape(&self.path, Part::Path)
+    }
+
+    /// What stands between `?` and `#`.
+    #[must_use]
+    pub fn raw_query(&self) -> &[u8] {
+        &self.query
+    }
+
+    /// What stands behind the last colon of the host, when it is a port.
+    #[must_use]
+    pub fn port(&self) -> &[u8] {
+        let colon = self.host.iter().rposition(|b| *b == b':');
+        let port = colon.and_then(|at| self.host.get(at..)).unwrap_or(b"");
+        if check_port(port).is_ok() {
+            port.strip_prefix(b":").unwrap_or(b"")
+        } else {
+            b""
+        }
+    }
+
     /// The host without port and brackets.
-    fn hostname(&self) -> &[u8] {
+    #[must_use]
+    pub fn hostname(&self) -> &[u8] {
         let colon = self.host.iter().rposition(|b| *b == b':');
         let host = match colon {
             Some(at) if check_port(self.host.get(at..).unwrap_or(b"")).is_ok() => {
@@ -331,7 +368,8 @@ impl Url {
     }
 
     /// `url.String()`.
-    fn text(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn text(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if !self.scheme.is_empty() {
             out.extend_from_slice(&self.scheme);
@@ -347,11 +385,7 @@ impl Url {
                 out.push(b'@');
             }
             out.extend_from_slice(&escape(&self.host, Part::Host));
-            let path = if self.path == b"*" {
-                self.path.clone()
-            } else {
-                escape(&self.path, Part::Path)
-            };
+            let path = self.escaped_path();
             if !path.is_empty() && !path.starts_with(b"/") && !self.host.is_empty() {
                 out.push(b'/');
             }
@@ -396,6 +430,7 @@ fn join(_: &mut Context<'_>, args: &[Value]) -> FuncResult {
         opaque: part("opaque")?,
         fragment: part("fragment")?,
         user: None,
+        raw_path: Vec::new(),
     };
     let userinfo = part("userinfo")?;
     if !userinfo.is_empty() {

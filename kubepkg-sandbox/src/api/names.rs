@@ -120,8 +120,8 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
         _ => {
             return vec![format!(
                 "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and \
-                 must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name', \
-                  or '123-abc', regex used for validation is \
+                 must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
+                 '123-abc', regex used for validation is \
                  '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix \
                  and '/' (e.g. 'example.com/MyName')"
             )];

@@ -12,6 +12,7 @@ use super::fit::{Known, Type, more_general};
 use super::functions::format;
 use super::library::{Overload, named, overloads};
 use super::parse::parse;
+use super::run::constant;
 use super::values::converted;
 use super::{MAX_NESTING, map_entry, parts};
 use crate::crd::pattern;
@@ -468,13 +469,13 @@ impl Checker<'_> {
         }
         if let Expr::Call(call) = &node.expr
             && let Some(argument) = call.args.first()
-            && let Expr::Literal(LiteralValue::String(text)) = &argument.expr
+            && let Expr::Literal(literal) = &argument.expr
         {
-            let (name, text) = (call.func_name.as_str(), text.inner());
-            let good = match name {
-                "matches" => pattern::offence(text).is_none(),
-                "duration" | "timestamp" if call.target.is_none() => {
-                    converted(name, text).is_some()
+            let name = call.func_name.as_str();
+            let good = match (name, literal) {
+                ("matches", LiteralValue::String(text)) => pattern::offence(text.inner()).is_none(),
+                ("duration" | "timestamp", literal) if call.target.is_none() => {
+                    converted(name, constant(literal)).is_some()
                 }
                 _ => true,
             };

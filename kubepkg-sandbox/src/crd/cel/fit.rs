@@ -217,6 +217,8 @@ impl Known {
         match (one, other) {
             (Type::Plain("null"), other) => takes_null(other),
             (one, Type::Plain("null")) => takes_null(one),
+            // A type is a type.
+            (Type::Of("type", _), Type::Of("type", _)) => true,
             (Type::Of(a, one), Type::Of(b, other)) => {
                 a == b
                     && one.len() == other.len()

@@ -42,6 +42,11 @@ fn library_call(source: &str) -> Result<Arc<Expression>, String> {
 
 /// An error at a line and a column, with the line, as cel-go shows it.
 fn in_source(source: &str, (line, column): (isize, isize), message: &str) -> String {
+    let message = if message.starts_with("invalid bytes literal") {
+        "unable to unescape string"
+    } else {
+        message
+    };
     // The parsers count these otherwise.
     let column = match message {
         "unsupported syntax: '`'" => column + 1,
@@ -79,12 +84,19 @@ pub fn evaluate(source: &str, this: &Value) -> Result<Value, String> {
 /// Why it does not compile, in the words of cel-go.
 pub fn type_of(source: &str) -> Result<String, String> {
     let checked = check(source, &[("self", Type::Dyn)])?;
-    // Errors call these otherwise than types do.
-    let name = checked.of.to_string();
-    let name = name.replace("duration", "google.protobuf.Duration");
-    Ok(name.replace("timestamp", "google.protobuf.Timestamp"))
+    Ok(named(&checked.of))
 }
 
+/// A type by its whole name. Errors call some otherwise.
+fn named(of: &Type) -> String {
+    match of {
+        Type::Of(name, parts) => {
+            let parts: Vec<String> = parts.iter().map(named).collect();
+            format!("{name}({})", parts.join(", "))
+        }
+        plain => typed::name_of_type(plain),
+    }
+}
 /// The parts of an expression.
 fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
     match &node.expr {

@@ -55,6 +55,8 @@ static MACROS: LazyLock<Env> = LazyLock::new(|| {
     macros
 });
 
+const NO_IDENTIFIER: &str = "argument is not an identifier";
+
 type Expanded = Result<Option<IdedExpr>, ParseError>;
 
 /// Macros that go through lists and maps: how many variables they have, and how many expressions after them.
@@ -279,7 +281,7 @@ fn sort_by(
         let why = "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
         return Err(helper.new_error(value.id, why));
     }
-    let variable = name_of(helper, variable)?;
+    let variable = name_of(helper, variable, NO_IDENTIFIER)?;
     let key = arguments.pop().unwrap_or_default();
     let mut new = New(helper);
     let item = new.list(vec![key]);
@@ -300,10 +302,14 @@ fn sort_by(
     Ok(Some(new.bound(SORTED, value, sorted)))
 }
 
-fn name_of(helper: &MacroExprHelper<'_>, variable: &IdedExpr) -> Result<String, ParseError> {
+fn name_of(
+    helper: &MacroExprHelper<'_>,
+    variable: &IdedExpr,
+    refusal: &str,
+) -> Result<String, ParseError> {
     match &variable.expr {
         Expr::Ident(name) => Ok(name.clone()),
-        _ => Err(helper.new_error(variable.id, "argument must be a simple name")),
+        _ => Err(helper.new_error(variable.id, refusal)),
     }
 }
 
@@ -312,10 +318,11 @@ fn names_of(
     helper: &MacroExprHelper<'_>,
     arguments: &[IdedExpr],
     variables: usize,
+    refusal: &str,
 ) -> Result<Vec<String>, ParseError> {
     let mut names = Vec::new();
     for variable in arguments.iter().take(variables) {
-        names.push(name_of(helper, variable)?);
+        names.push(name_of(helper, variable, refusal)?);
     }
     if let ([first, second], Some(place)) = (names.as_slice(), arguments.get(1))
         && first == second
@@ -339,7 +346,12 @@ fn looped(
     arguments: &mut Vec<IdedExpr>,
     (name, variables): (&str, usize),
 ) -> Expanded {
-    let names = names_of(helper, arguments, variables)?;
+    let refusal = if matches!(name, "map" | "filter") {
+        NO_IDENTIFIER
+    } else {
+        "argument must be a simple name"
+    };
+    let names = names_of(helper, arguments, variables, refusal)?;
     let mut names = names.into_iter();
     let (first, second) = (names.next().unwrap_or_default(), names.next());
     let range = target.take().unwrap_or_default();

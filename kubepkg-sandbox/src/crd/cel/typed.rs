@@ -143,20 +143,14 @@ fn rfc3339(text: &str) -> String {
     format!("{head}{zone}")
 }
 
+/// A span in seconds, as exactly as a floating point number is.
+#[expect(clippy::cast_precision_loss, reason = "as Go shows spans")]
 fn seconds(nanoseconds: Option<i64>) -> String {
     let Some(all) = nanoseconds else {
         return "?".to_owned();
     };
-    let sign = if all < 0 { "-" } else { "" };
-    let (whole, rest) = (
-        all.unsigned_abs() / 1_000_000_000,
-        all.unsigned_abs() % 1_000_000_000,
-    );
-    if rest == 0 {
-        return format!("{sign}{whole}s");
-    }
-    let fraction = format!("{rest:09}");
-    format!("{sign}{whole}.{}s", fraction.trim_end_matches('0'))
+    let (whole, rest) = (all / 1_000_000_000, all % 1_000_000_000);
+    format!("{}s", whole as f64 + rest as f64 / 1e9)
 }
 
 /// A float as `strconv.FormatFloat` writes it with the verb `g`.

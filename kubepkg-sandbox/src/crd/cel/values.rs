@@ -60,12 +60,15 @@ fn at(value: &Value, schema: Option<&Value>, depth: usize) -> cel::Value {
                 Some("byte") => STANDARD
                     .decode(plain)
                     .map_or_else(|_| plain_text(), |bytes| cel::Value::Bytes(Arc::new(bytes))),
-                Some("date-time") => converted("timestamp", plain).unwrap_or_else(plain_text),
+                Some("date-time") => {
+                    converted("timestamp", plain_text()).unwrap_or_else(plain_text)
+                }
                 Some("date") => {
                     let midnight = format!("{plain}T00:00:00Z");
-                    converted("timestamp", &midnight).unwrap_or_else(plain_text)
+                    converted("timestamp", cel::Value::String(Arc::new(midnight)))
+                        .unwrap_or_else(plain_text)
                 }
-                Some("duration") => converted("duration", plain).unwrap_or_else(plain_text),
+                Some("duration") => converted("duration", plain_text()).unwrap_or_else(plain_text),
                 _ => plain_text(),
             }
         }
@@ -105,9 +108,8 @@ pub(super) fn of_key(key: &Key) -> cel::Value {
     }
 }
 
-/// What a text is to a function of CEL.
-pub(super) fn converted(name: &str, text: &str) -> Option<cel::Value> {
-    let value = cel::Value::String(Arc::new(text.to_owned()));
+/// What a value is to a function of CEL.
+pub(super) fn converted(name: &str, value: cel::Value) -> Option<cel::Value> {
     functions::named(name)(&mut functions::Called {
         name,
         member: false,

@@ -2,20 +2,12 @@
 
 use kube_cel::cel::Value;
 
-use super::super::functions::text_of;
+use super::super::functions::{named_formats, text_of};
 use super::super::run::as_optional;
 use super::super::typed;
 use super::price::Price;
 use super::range::scaled;
 use super::{CHARACTER, NEW_LIST, PATTERN};
-
-/// How long the patterns of formats are taken to be.
-const FORMATS: &[(&str, u64)] = &[
-    ("Dns1123Subdomain", 60),
-    ("QualifiedName", 60),
-    ("LabelValue", 40),
-];
-const SHORT_PATTERN: u64 = 30;
 
 /// What a call cost; `result` is what it came to, unless that was an error.
 pub(crate) fn actual(price: Price, values: &[Value], result: Option<&Value>) -> u64 {
@@ -37,8 +29,8 @@ pub(crate) fn actual(price: Price, values: &[Value], result: Option<&Value>) -> 
             in_network(first, at(1), parses) + scaled(first, CHARACTER) + 1
         }
         Price::Format => {
-            let pattern = values.first().map_or(SHORT_PATTERN, pattern_of);
-            matched(at(1), pattern)
+            let format = values.first().and_then(named_formats::in_value);
+            matched(at(1), format.map_or(0, |format| format.pattern))
         }
         Price::InList => at(1),
         Price::Equal if is_of_kubernetes(values.first()) => 1,
@@ -102,15 +94,6 @@ fn is_of_kubernetes(value: Option<&Value>) -> bool {
 
 fn matched(text: u64, pattern: u64) -> u64 {
     scaled(text + 1, CHARACTER).saturating_mul(scaled(pattern, PATTERN))
-}
-
-fn pattern_of(format: &Value) -> u64 {
-    let shown = match format {
-        Value::Opaque(format) => format!("{:?}", format.as_debug()),
-        _ => String::new(),
-    };
-    let known = FORMATS.iter().find(|(name, _)| shown.contains(name));
-    known.map_or(SHORT_PATTERN, |(_, length)| *length)
 }
 
 fn in_network(network: u64, other: u64, parses: bool) -> u64 {

@@ -36,10 +36,12 @@ pub(super) fn named(name: &str) -> Option<Function> {
 
 fn no_conversion(called: &Called<'_>, from: &Value) -> Fault {
     let from = typed::name(from);
-    Fault::error(format!(
-        "type conversion error from '{from}' to '{}'",
-        called.name
-    ))
+    let to = match called.name {
+        "duration" => "google.protobuf.Duration",
+        "timestamp" => "google.protobuf.Timestamp",
+        name => name,
+    };
+    Fault::error(format!("type conversion error from '{from}' to '{to}'"))
 }
 
 fn to_bool(called: &mut Called<'_>) -> Outcome {
@@ -80,6 +82,17 @@ fn to_double(called: &mut Called<'_>) -> Outcome {
 
 /// A number as Go's `strconv.ParseFloat` reads it, but for those in base sixteen.
 fn float(text: &str) -> Option<f64> {
+    let bytes = text.as_bytes();
+    let digit = |at: Option<usize>| {
+        at.and_then(|at| bytes.get(at))
+            .is_some_and(u8::is_ascii_digit)
+    };
+    let between =
+        |(index, _): (usize, &str)| digit(index.checked_sub(1)) && digit(index.checked_add(1));
+    if !text.match_indices('_').all(between) {
+        return None;
+    }
+    let text = &text.replace('_', "");
     let plain = |sign: char| sign.is_ascii_digit() || matches!(sign, '+' | '-' | '.' | 'e' | 'E');
     let known = matches!(
         text.trim_start_matches(['+', '-'])
@@ -166,24 +179,104 @@ fn to_timestamp(called: &mut Called<'_>) -> Outcome {
     match called.values {
         [time @ Value::Timestamp(_)] => Ok(time.clone()),
         [Value::Int(seconds)] => {
-            let time =
-                Timestamp::from_second(*seconds).map_err(|_| Fault::error("timestamp overflow"))?;
+            let time = Timestamp::from_second(*seconds)
+                .ok()
+                .filter(|time| time.as_second() < END_OF_TIME);
+            let time = time.ok_or_else(|| Fault::error("timestamp overflow"))?;
             let text = [Value::String(Arc::new(time.to_string()))];
             hand_on(&mut called.with(&text))
         }
-        [from @ Value::String(_)] => hand_on(called).map_err(|_| no_conversion(called, from)),
+        [from @ Value::String(text)] => {
+            // Go takes a comma before a fraction, too.
+            let plain = [Value::String(Arc::new(text.replace(',', ".")))];
+            let time = is_strict(text).then(|| hand_on(&mut called.with(&plain)).ok());
+            time.flatten().ok_or_else(|| no_conversion(called, from))
+        }
         _ => Err(called.no_overload()),
     }
+}
+
+/// The first second of the year 10000.
+const END_OF_TIME: i64 = 253_402_300_800;
+
+/// Whether a time is written as RFC 3339 wants it, with capitals.
+fn is_strict(text: &str) -> bool {
+    let at = |index: usize, sign: u8| text.as_bytes().get(index) == Some(&sign);
+    let dashes = at(4, b'-') && at(7, b'-') && at(10, b'T') && at(13, b':') && at(16, b':');
+    // No leap seconds, and no year zero.
+    dashes && text.get(17..19) != Some("60") && !text.starts_with("0000") && !text.ends_with('z')
 }
 
 fn to_duration(called: &mut Called<'_>) -> Outcome {
     match called.values {
         [span @ Value::Duration(_)] => Ok(span.clone()),
-        [Value::Int(nanoseconds)] => {
-            let text = [Value::String(Arc::new(format!("{nanoseconds}ns")))];
+        [from @ Value::Int(_)] => Err(no_conversion(called, from)),
+        [from @ Value::String(text)] => {
+            let count = nanoseconds(text).ok_or_else(|| no_conversion(called, from))?;
+            let text = [Value::String(Arc::new(format!("{count}ns")))];
             hand_on(&mut called.with(&text))
         }
-        [from @ Value::String(_)] => hand_on(called).map_err(|_| no_conversion(called, from)),
         _ => Err(called.no_overload()),
+    }
+}
+
+const UNITS: &[(&str, u64)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// A span as Go's `time.ParseDuration` reads it.
+fn nanoseconds(text: &str) -> Option<i64> {
+    let is_negative = text.starts_with('-');
+    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if rest == "0" {
+        return Some(0);
+    }
+    let mut total: u64 = 0;
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    loop {
+        let (whole, after) = rest.split_at(digits(rest));
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => after.split_at(digits(after)),
+            None => ("", after),
+        };
+        let end = after.find(|sign: char| sign == '.' || sign.is_ascii_digit());
+        let (unit, after) = after.split_at(end.unwrap_or(after.len()));
+        let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let whole: u64 = if whole.is_empty() {
+            0
+        } else {
+            whole.parse().ok()?
+        };
+        total = total.checked_add(whole.checked_mul(*unit)?)?;
+        if !fraction.is_empty() {
+            let part: f64 = format!("0.{fraction}").parse().ok()?;
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "as Go counts fractions, which are below one"
+            )]
+            let part = (part * *unit as f64) as u64;
+            total = total.checked_add(part)?;
+        }
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    if is_negative {
+        0_i64.checked_sub_unsigned(total)
+    } else {
+        i64::try_from(total).ok()
     }
 }

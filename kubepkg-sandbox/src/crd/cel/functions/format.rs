@@ -131,7 +131,7 @@ fn unfit(verb: u8, of: &str) -> String {
 
 pub(super) fn format(called: &mut Called<'_>) -> Outcome {
     let [Value::String(template), Value::List(arguments)] = called.values else {
-        return Err(Fault::no_overload());
+        return Err(called.no_overload());
     };
     let mut made = String::new();
     let outcome = each(template, arguments.len(), true, &mut |part| {
@@ -227,11 +227,14 @@ fn fixed(number: f64, precision: usize) -> String {
     format!("{sign}{grouped}{point}{fraction}")
 }
 
-fn scientific(number: f64, precision: usize) -> String {
-    if let Some(endless) = endless(number) {
-        return endless;
-    }
-    let plain = format!("{number:.precision$e}");
+/// The precision is the least width here, as cel-go has it.
+fn scientific(number: f64, width: usize) -> String {
+    let written = endless(number).unwrap_or_else(|| raised(number));
+    format!("{written:>width$}")
+}
+
+fn raised(number: f64) -> String {
+    let plain = format!("{number:.DEFAULT_PRECISION$e}");
     let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let raised = |sign: char| match sign {

@@ -45,13 +45,13 @@ pub(super) fn named(name: &str) -> Option<Function> {
         },
         "optional.of" => |called| match called.values {
             [value] => Ok(optional(Some(value.clone()))),
-            _ => Err(Fault::no_overload()),
+            _ => Err(called.no_overload()),
         },
         "optional.ofNonZeroValue" => |called| match called.values {
             [value] => Ok(optional(
                 Some(value).filter(|value| !is_zero(value)).cloned(),
             )),
-            _ => Err(Fault::no_overload()),
+            _ => Err(called.no_overload()),
         },
         "optional.none" => |_| Ok(optional(None)),
         "hasValue" => |called| Ok(Value::Bool(inner(called)?.is_some())),
@@ -81,7 +81,7 @@ fn int(count: usize) -> Value {
 fn items<'c>(called: &Called<'c>) -> Result<&'c [Value], Fault> {
     match called.values {
         [Value::List(items), ..] => Ok(items.as_slice()),
-        _ => Err(Fault::no_overload()),
+        _ => Err(called.no_overload()),
     }
 }
 
@@ -93,7 +93,7 @@ fn inner<'c>(called: &Called<'c>) -> Result<Option<&'c Value>, Fault> {
 fn is_sorted(called: &mut Called<'_>) -> Outcome {
     for pair in items(called)?.windows(2) {
         if let [a, b] = pair
-            && compared(a, b)? == Ordering::Greater
+            && compared(a, b) == Ok(Ordering::Greater)
         {
             return Ok(Value::Bool(false));
         }
@@ -119,7 +119,8 @@ fn extreme(called: &mut Called<'_>, replaced: Ordering) -> Outcome {
     let empty = || Fault::error(format!("{} called on empty list", called.name));
     let mut found = rest.next().ok_or_else(empty)?;
     for next in rest {
-        if compared(found, next)? == replaced {
+        // What can't be compared stays behind.
+        if compared(found, next) == Ok(replaced) {
             found = next;
         }
     }
@@ -156,7 +157,7 @@ fn place(called: &mut Called<'_>, last: bool) -> Outcome {
             called.meter.look(text.len() / 16)?;
             return place_from(text, part, *from, last);
         }
-        _ => return Err(Fault::no_overload()),
+        _ => return Err(called.no_overload()),
     };
     Ok(found.map_or(Value::Int(-1), int))
 }
@@ -190,7 +191,7 @@ fn place_from(text: &str, part: &str, from: i64, last: bool) -> Outcome {
 
 fn slice(called: &mut Called<'_>) -> Outcome {
     let [Value::List(items), Value::Int(start), Value::Int(end)] = called.values else {
-        return Err(Fault::no_overload());
+        return Err(called.no_overload());
     };
     let refused = |why: String| Err(Fault::error(format!("cannot slice({start}, {end}), {why}")));
     if *start < 0 || *end < 0 {
@@ -210,7 +211,11 @@ fn flatten(called: &mut Called<'_>) -> Outcome {
     let depth = match called.values {
         [Value::List(_)] => 1,
         [Value::List(_), Value::Int(depth)] => *depth,
-        _ => return Err(Fault::no_overload()),
+        [other, ..] => {
+            let of = typed::name(other);
+            return Err(Fault::error(format!("no such overload: {of}.flatten()")));
+        }
+        [] => return Err(called.no_overload()),
     };
     if depth < 0 {
         return Err(Fault::error("level must be non-negative"));
@@ -243,7 +248,7 @@ fn sort(called: &mut Called<'_>) -> Outcome {
     let (items, keys) = match called.values {
         [Value::List(items)] => (items, items),
         [Value::List(items), Value::List(keys)] => (items, keys),
-        _ => return Err(Fault::no_overload()),
+        _ => return Err(Fault::error(format!("no such overload: {}", called.name))),
     };
     if let Some(first) = keys.first() {
         if compared(first, first).is_err() && !matches!(first, Value::Float(_)) {
@@ -313,7 +318,7 @@ type Test = fn(&[Value], &[Value], &mut Meter) -> Result<bool, Fault>;
 fn sets(called: &mut Called<'_>, test: Test) -> Outcome {
     match called.values {
         [Value::List(a), Value::List(b)] => Ok(Value::Bool(test(a, b, called.meter)?)),
-        _ => Err(Fault::no_overload()),
+        _ => Err(called.no_overload()),
     }
 }
 

@@ -1,25 +1,27 @@
 //! The functions of the API server's CEL, by name.
 //!
-//! Those of the libraries of Kubernetes are `kube-cel`'s, as far as they give what the API server gives; the others are
-//! here.
+//! Most are here, since errors and the values of libraries are to be those of the API server; what is done with addresses
+//! is `kube-cel`'s.
 
+mod addresses;
 mod conversions;
 pub(super) mod format;
-mod libraries;
 mod lists;
+pub(super) mod named_formats;
+mod quantities;
+mod semvers;
 mod texts;
 mod times;
+mod urls;
 
 use std::cmp::Ordering;
 
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::{Context, ExecutionError, Value};
 
-use super::run::{Fault, Meter, Outcome, calculated, compared, equal};
+use super::run::{Fault, Meter, Outcome, calculated, compared, equal, no_operator};
 use super::typed;
 use crate::crd::pattern;
-
-pub(super) use libraries::text_of;
 
 /// What a function is called with.
 pub(super) struct Called<'c> {
@@ -50,11 +52,16 @@ pub(super) fn named(name: &str) -> Function {
         },
         "@in" => among,
         "matches" => matches,
+        "semver" | "isSemver" => semvers::parse,
+        "major" | "minor" | "patch" => semvers::number,
         _ => conversions::named(name)
             .or_else(|| texts::named(name))
             .or_else(|| lists::named(name))
             .or_else(|| times::named(name))
-            .or_else(|| libraries::named(name))
+            .or_else(|| addresses::named(name))
+            .or_else(|| named_formats::named(name))
+            .or_else(|| quantities::named(name))
+            .or_else(|| urls::named(name))
             .unwrap_or(hand_on),
     }
 }
@@ -73,15 +80,14 @@ impl<'c> Called<'c> {
         }
     }
 
-    /// That there is no such function of such values, as cel-go says it of functions with one argument.
+    /// That there is no such function of such values.
     fn no_overload(&self) -> Fault {
-        match self.values {
-            [value] => {
-                let of = typed::name(value);
-                Fault::error(format!("no such overload: {}({of})", self.name))
-            }
-            _ => Fault::no_overload(),
-        }
+        let of: Vec<&str> = self.values.iter().map(typed::name).collect();
+        Fault::error(format!(
+            "no such overload: {}({})",
+            self.name,
+            of.join(", ")
+        ))
     }
 }
 
@@ -94,7 +100,11 @@ fn same(called: &mut Called<'_>, wanted: bool) -> Outcome {
 
 fn order(called: &mut Called<'_>, is: fn(Ordering) -> bool) -> Outcome {
     match called.values {
-        [a, b] => Ok(Value::Bool(is(compared(a, b)?))),
+        [a, b] => match compared(a, b) {
+            Ok(order) => Ok(Value::Bool(is(order))),
+            Err(fault) if fault == Fault::no_overload() => Err(no_operator(called.name, a)),
+            Err(fault) => Err(fault),
+        },
         _ => Err(Fault::no_overload()),
     }
 }
@@ -137,6 +147,26 @@ pub(super) fn bad_pattern(name: &str, values: &[Option<&Value>]) -> Option<Strin
     }
 }
 
+/// A value of a library as text.
+pub(super) fn text_of(value: &Value) -> Option<String> {
+    quantities::text_of(value)
+        .or_else(|| semvers::text_of(value))
+        .or_else(|| urls::text_of(value))
+        .or_else(|| {
+            let mut meter = Meter::default();
+            let made = hand_on(&mut Called {
+                name: "string",
+                member: false,
+                values: std::slice::from_ref(value),
+                meter: &mut meter,
+            });
+            match made {
+                Ok(Value::String(text)) => Some(text.as_str().to_owned()),
+                _ => None,
+            }
+        })
+}
+
 thread_local! {
     /// The functions as `kube-cel` has them.
     static PLAIN: Context<'static> = Context::default().with_all();
@@ -160,7 +190,11 @@ fn hand_on(called: &mut Called<'_>) -> Outcome {
         for (name, value) in names.iter().zip(called.values) {
             scope.add_variable_from_value(name.as_str(), value.clone());
         }
-        Value::resolve(&program, &scope).map_err(|error| fault(&error))
+        Value::resolve(&program, &scope).map_err(|error| match fault(&error) {
+            // What is declared and not there is for values that rules don't have.
+            Fault::Gap => called.no_overload(),
+            fault => fault,
+        })
     })
 }
 

@@ -96,7 +96,7 @@ fn out_of_range(index: i64) -> Fault {
 
 fn char_at(called: &mut Called<'_>) -> Outcome {
     let [Value::String(plain), Value::Int(index)] = called.values else {
-        return Err(Fault::no_overload());
+        return Err(called.no_overload());
     };
     let place = usize::try_from(*index).map_err(|_| out_of_range(*index))?;
     match plain.chars().nth(place) {
@@ -110,7 +110,7 @@ fn substring(called: &mut Called<'_>) -> Outcome {
     let (plain, start, end) = match called.values {
         [Value::String(plain), Value::Int(start)] => (plain, *start, None),
         [Value::String(plain), Value::Int(start), Value::Int(end)] => (plain, *start, Some(*end)),
-        _ => return Err(Fault::no_overload()),
+        _ => return Err(called.no_overload()),
     };
     let count = plain.chars().count();
     if let Some(end) = end.filter(|end| start > *end) {
@@ -136,7 +136,7 @@ fn replace(called: &mut Called<'_>) -> Outcome {
             Value::String(to),
             Value::Int(limit),
         ] => (plain, from, to, *limit),
-        _ => return Err(Fault::no_overload()),
+        _ => return Err(called.no_overload()),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let most = if from.is_empty() {
@@ -156,7 +156,7 @@ fn split(called: &mut Called<'_>) -> Outcome {
     let (plain, by, limit) = match called.values {
         [Value::String(plain), Value::String(by)] => (plain, by, -1),
         [Value::String(plain), Value::String(by), Value::Int(limit)] => (plain, by, *limit),
-        _ => return Err(Fault::no_overload()),
+        _ => return Err(called.no_overload()),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if limit == 0 {
@@ -185,7 +185,7 @@ fn join(called: &mut Called<'_>) -> Outcome {
     let (items, by) = match called.values {
         [Value::List(items)] => (items, ""),
         [Value::List(items), Value::String(by)] => (items, by.as_str()),
-        _ => return Err(Fault::no_overload()),
+        _ => return Err(called.no_overload()),
     };
     let mut joined = String::new();
     for (index, item) in items.iter().enumerate() {

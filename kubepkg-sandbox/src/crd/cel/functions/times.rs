@@ -35,7 +35,7 @@ fn part(called: &mut Called<'_>) -> Outcome {
                 "getMinutes" => span.num_minutes(),
                 "getSeconds" => span.num_seconds(),
                 "getMilliseconds" => span.num_milliseconds(),
-                _ => return Err(Fault::no_overload()),
+                _ => return Err(called.no_overload()),
             };
             return Ok(Value::Int(part));
         }
@@ -77,7 +77,7 @@ fn zone_of(text: &str) -> Option<TimeZone> {
         let offset = Offset::from_seconds(if negative { -seconds } else { seconds }).ok()?;
         return Some(TimeZone::fixed(offset));
     }
-    if text.is_empty() {
+    if matches!(text, "" | "Local") {
         return Some(TimeZone::UTC);
     }
     TimeZone::get(text).ok()

@@ -21,9 +21,10 @@ use super::cost::{NEW_LIST, NEW_MAP, STEP, actual};
 use super::functions::Called;
 use super::parse::ACCUMULATOR;
 use super::values::of_key;
-pub(super) use operators::{calculated, compared, entry, equal};
+pub(super) use operators::{calculated, compared, entry, equal, no_operator};
 #[cfg(test)]
 mod tests;
+pub(super) use plan::constant;
 use plan::{Attribute, Base, Call, Item, Loop, Node, Step, StepKey};
 
 /// What an expression may cost.
@@ -197,7 +198,8 @@ impl Machine<'_> {
                         // What `orValue` gives is not an optional, what `or` gives is one.
                         Ok(if *keeps { found.clone() } else { inner.clone() })
                     }
-                    None => Err(Fault::no_overload()),
+                    // What is no optional stands for itself.
+                    None => Ok(found),
                 }
             }
             Node::NotFalse(of) => {

@@ -174,7 +174,7 @@ pub(crate) fn calculated(name: &str, values: &[Value], meter: &mut Meter) -> Out
             "_-_" => a - b,
             "_*_" => a * b,
             "_/_" => a / b,
-            _ => return Err(Fault::no_overload()),
+            _ => return Err(no_operator(name, &Value::Float(*a))),
         })),
         [Value::Int(a)] if name == "-_" => match a.checked_neg() {
             Some(negated) => Ok(Value::Int(negated)),
@@ -196,7 +196,26 @@ pub(crate) fn calculated(name: &str, values: &[Value], meter: &mut Meter) -> Out
             Ok(Value::List(Arc::new([a.as_slice(), b.as_slice()].concat())))
         }
         [a, b] => times(name, a, b),
+        [a] => Err(no_operator(name, a)),
         _ => Err(Fault::no_overload()),
+    }
+}
+
+/// That there is no such operator for a value. Values that know of no such operator at all get its name.
+pub(crate) fn no_operator(name: &str, value: &Value) -> Fault {
+    let is_comparison = matches!(name, "_<_" | "_<=_" | "_>_" | "_>=_");
+    let lacks = match value {
+        Value::Map(_) | Value::Null | Value::Opaque(_) => true,
+        Value::Bool(_) => name != "-_" && !is_comparison,
+        Value::Float(_) => name == "_%_",
+        Value::List(_) => name != "_+_",
+        Value::Bytes(_) => name != "_+_" && !is_comparison,
+        _ => false,
+    };
+    if lacks {
+        Fault::error(format!("no such overload: {name}"))
+    } else {
+        Fault::no_overload()
     }
 }
 
@@ -244,12 +263,12 @@ fn times(name: &str, a: &Value, b: &Value) -> Outcome {
         _ => false,
     };
     if !known {
-        return Err(Fault::no_overload());
+        return Err(no_operator(name, &a));
     }
     let found = if name == "_+_" { a + b } else { a - b };
     let overflow = || {
         Fault::error(if spans {
-            "duration overflow"
+            "integer overflow"
         } else {
             "timestamp overflow"
         })

@@ -335,7 +335,7 @@ impl Item {
     }
 }
 
-fn constant(literal: &LiteralValue) -> Value {
+pub(crate) fn constant(literal: &LiteralValue) -> Value {
     match literal {
         LiteralValue::Boolean(flag) => Value::Bool(*flag.inner()),
         LiteralValue::Bytes(bytes) => Value::Bytes(Arc::new(bytes.inner().to_vec())),

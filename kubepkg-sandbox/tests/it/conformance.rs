@@ -423,6 +423,7 @@ suites!(
     kinds,
     lists,
     patches,
+    rules,
     services,
     subresources,
     tables,

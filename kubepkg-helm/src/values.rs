@@ -4,7 +4,6 @@
 //! `float64` (so `5000000` prints `5e+06` in a template, as with Helm), whole numbers of `--set` are `int64`.
 
 mod coalesce;
-mod documents;
 mod flags;
 mod literal;
 mod strvals;
@@ -13,6 +12,7 @@ mod tree;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kubepkg_yaml::YamlError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 
@@ -27,18 +27,9 @@ pub(crate) use tree::{Table, Tree, deep_copy, printed, table_at, to_values, tree
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValuesError {
-    /// A document is no YAML, or no map.
-    #[error("cannot unmarshal yaml document: {message}")]
-    Document {
-        /// What the decoder says.
-        message: String,
-    },
-    /// Something stands behind a `---`.
-    #[error("error reading yaml document: invalid Yaml document separator: {found}")]
-    Separator {
-        /// What stands there.
-        found: String,
-    },
+    /// A document is no YAML, or no map, or something stands behind a `---`.
+    #[error(transparent)]
+    Yaml(#[from] YamlError),
     /// A values file can't be read as values.
     #[error("failed to parse {file}: {source}")]
     File {
@@ -92,6 +83,14 @@ impl Values {
             Value::Object(map) => Self::from(map),
             _ => Self::default(),
         }
+    }
+
+    /// Reads the text of a values file. Several documents are merged, later ones win; an empty text is empty.
+    ///
+    /// # Errors
+    /// [`ValuesError::Yaml`].
+    pub fn from_yaml_documents(text: &[u8]) -> Result<Self, ValuesError> {
+        Ok(Self::from(kubepkg_yaml::load_values(text)?))
     }
 
     /// The entries.

@@ -71,7 +71,7 @@ impl fmt::Display for LimitKind {
 }
 
 /// Why a text could not be loaded or written.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum YamlError {
     /// The text is not YAML, or its nodes don't fit together (aliases, merges, tags).

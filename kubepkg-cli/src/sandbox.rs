@@ -5,6 +5,7 @@
 //! with the value; what a folder keeps is there again at the next start.
 
 mod failure;
+pub(crate) mod log;
 mod operator;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) port: u16,
     /// The folder that keeps everything; nothing is kept without one.
     pub(crate) dir: Option<PathBuf>,
+    /// How much of the operator's log is shown: none, the usual, more.
+    pub(crate) verbose: u8,
 }
 
 /// A running sandbox.
@@ -67,6 +70,8 @@ impl Sandbox {
         let operator = if settings.bare {
             None
         } else {
+            // The folder is there, and nobody else's, from here on.
+            log::begin(settings.dir.as_deref(), settings.verbose)?;
             Some(Operator::start(server.client(), &settings.group).await?)
         };
         Ok(Self {

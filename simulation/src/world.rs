@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -114,9 +114,9 @@ impl World {
         let options = ApiOptions::default()
             .seed(plan.seed)
             .start_with_runtime(start);
-        let server = ApiServer::new(&options);
-        let clock = Arc::new(SimulatedClock::new(start));
         let group = ApiGroup::default();
+        let server = furnished(&group).await?.fork(&options);
+        let clock = Arc::new(SimulatedClock::new(start));
         let wire = Wire::new(&server, &faults, &clock, &plan.crashes);
         charts::outage(false);
         let charts = charts::charts()?;
@@ -138,29 +138,10 @@ impl World {
             clock,
             wire,
             faults,
-            group: group.clone(),
+            group,
             strict: plan.strict,
             keeper: None,
         };
-        for crd in kubepkg_api::crd::crds(&group) {
-            let name = crd.metadata.name.clone().unwrap_or_default();
-            if !KINDS
-                .iter()
-                .any(|plural| name.starts_with(&format!("{plural}.")))
-            {
-                continue;
-            }
-            let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
-            let body = kubepkg_api::crd::to_json(&crd).unwrap_or_default();
-            world.apply(&path, body).await?;
-        }
-        for namespace in ["apps", "other"] {
-            let body =
-                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-            world
-                .apply(&format!("/api/v1/namespaces/{namespace}"), body)
-                .await?;
-        }
         world.keeper = Some(tokio::spawn(keep(life)));
         Ok(world)
     }
@@ -347,10 +328,7 @@ impl World {
 
     /// Creates an object or makes it what is told, as `kubectl apply --server-side` does.
     pub(crate) async fn apply(&self, path: &str, body: Value) -> Result<(), Stuck> {
-        let path = format!("{path}?fieldManager=person&force=true");
-        self.ask(Method::PATCH, &path, "application/apply-patch+yaml", &body)
-            .await
-            .map(drop)
+        apply(&self.server, path, &body).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, Stuck> {
@@ -374,23 +352,13 @@ impl World {
         } else {
             body.to_string()
         };
-        let (status, answer) = self.raw(method.clone(), path, content, text).await;
-        let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
-        if (200..300).contains(&status) {
-            return Ok(answer);
-        }
-        Err(Stuck::Refused {
-            method,
-            path: path.to_owned(),
-            status,
-            message: answer["message"].as_str().unwrap_or_default().to_owned(),
-        })
+        ask(&self.server, method, path, content, text).await
     }
 
     /// Everything that happened to the objects of a collection after a version: the kind of event and the object.
     pub(crate) async fn events(&self, collection: &str, after: &str) -> Vec<(String, Value)> {
         let path = format!("{collection}?watch=true&resourceVersion={after}&timeoutSeconds=1");
-        let (_, body) = self.raw(Method::GET, &path, "", String::new()).await;
+        let (_, body) = raw(&self.server, Method::GET, &path, "", String::new()).await;
         body.split(|byte| *byte == b'\n')
             .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
             .map(|mut event| {
@@ -399,24 +367,86 @@ impl World {
             })
             .collect()
     }
+}
 
-    async fn raw(&self, method: Method, path: &str, content: &str, body: String) -> (u16, Vec<u8>) {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(http::header::CONTENT_TYPE, content)
-            .header(http::header::ACCEPT, "application/json");
-        let Ok(request) = request.body(Full::new(bytes::Bytes::from(body))) else {
-            return (400, Vec::new());
-        };
-        let Ok(response) = self.server.clone().call(request).await;
-        let status = response.status().as_u16();
-        let body = response.into_body().collect().await;
-        let body = body
-            .map(|body| body.to_bytes().to_vec())
-            .unwrap_or_default();
-        (status, body)
+/// A server with the kinds and the namespaces, which every world begins from. It is made once for a process; its clock
+/// stands at the beginning.
+async fn furnished(group: &ApiGroup) -> Result<ApiServer, Stuck> {
+    static SHARED: OnceLock<ApiServer> = OnceLock::new();
+    if let Some(shared) = SHARED.get() {
+        return Ok(shared.clone());
     }
+    let start = START.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+    let server = ApiServer::new(&ApiOptions::default().start(start));
+    for crd in kubepkg_api::crd::crds(group) {
+        let name = crd.metadata.name.clone().unwrap_or_default();
+        if KINDS
+            .iter()
+            .any(|plural| name.starts_with(&format!("{plural}.")))
+        {
+            let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+            let body = kubepkg_api::crd::to_json(&crd).unwrap_or_default();
+            apply(&server, &path, &body).await?;
+        }
+    }
+    for namespace in ["apps", "other"] {
+        let path = format!("/api/v1/namespaces/{namespace}");
+        let body =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        apply(&server, &path, &body).await?;
+    }
+    Ok(SHARED.get_or_init(|| server).clone())
+}
+
+async fn apply(server: &ApiServer, path: &str, body: &Value) -> Result<(), Stuck> {
+    let path = format!("{path}?fieldManager=person&force=true");
+    let content = "application/apply-patch+yaml";
+    let applied = ask(server, Method::PATCH, &path, content, body.to_string());
+    applied.await.map(drop)
+}
+
+async fn ask(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    content: &str,
+    body: String,
+) -> Result<Value, Stuck> {
+    let (status, answer) = raw(server, method.clone(), path, content, body).await;
+    let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+    if (200..300).contains(&status) {
+        return Ok(answer);
+    }
+    Err(Stuck::Refused {
+        method,
+        path: path.to_owned(),
+        status,
+        message: answer["message"].as_str().unwrap_or_default().to_owned(),
+    })
+}
+
+async fn raw(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    content: &str,
+    body: String,
+) -> (u16, Vec<u8>) {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::CONTENT_TYPE, content)
+        .header(http::header::ACCEPT, "application/json");
+    let Ok(request) = request.body(Full::new(bytes::Bytes::from(body))) else {
+        return (400, Vec::new());
+    };
+    let Ok(response) = server.clone().call(request).await;
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await;
+    let body = body
+        .map(|body| body.to_bytes().to_vec())
+        .unwrap_or_default();
+    (status, body)
 }
 
 /// How long an operator has to end when it is asked to, as in the real program.

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::out::Label;
-use crate::sandbox::{Sandbox, SandboxFailure, Settings};
+use crate::sandbox::{Sandbox, SandboxFailure, Settings, log};
 
 /// Arguments of `sandbox`.
 #[derive(Debug, Args)]
@@ -26,6 +26,10 @@ pub(crate) struct Arguments {
     /// Keep everything in this folder, and go on with what it holds
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Show the log of the operator on standard error; twice for more. With --dir it is in
+    /// operator.log of the folder, too
+    #[arg(short, long, action = clap::ArgAction::Count, conflicts_with = "bare")]
+    verbose: u8,
     /// The port to listen on; a free one by default
     #[arg(
         long,
@@ -45,6 +49,7 @@ pub(crate) async fn run(arguments: &Arguments, context: &mut Context) -> Result<
         bare: arguments.bare,
         port: arguments.port,
         dir: arguments.dir.clone(),
+        verbose: arguments.verbose,
     };
     let mut ends = Ends::new().map_err(failed)?;
     let sandbox = Sandbox::start(&settings).await.map_err(failed)?;
@@ -95,14 +100,22 @@ fn describe(sandbox: &Sandbox, settings: &Settings, context: &mut Context) -> Re
         Some(dir) => format!("kept in {}", dir.display()),
         None => "in memory, gone at the end; --dir keeps it".to_owned(),
     };
+    let log = match &settings.dir {
+        _ if settings.bare => None,
+        Some(dir) => Some(log::file(dir).display().to_string()),
+        None => Some("not kept; -v shows it".to_owned()),
+    };
     let first = if settings.bare {
         "kubectl get namespaces".to_owned()
     } else {
         format!("{program} list")
     };
-    let text = [
+    let mut text = vec![
         format!("{} {}", head("API server:"), sandbox.url()),
         format!("{} {operator}", head("operator:")),
+    ];
+    text.extend(log.map(|log| format!("{} {log}", head("log:"))));
+    text.extend([
         format!(
             "{} pods; nothing runs in them, they get ready by themselves",
             head("simulated:")
@@ -112,7 +125,7 @@ fn describe(sandbox: &Sandbox, settings: &Settings, context: &mut Context) -> Re
             "{} {first}, in another shell, with the line above; Ctrl-C here ends it",
             head("try:")
         ),
-    ];
+    ]);
     context.out.message(&text.join("\n"));
     Ok(())
 }

@@ -33,6 +33,9 @@ pub enum SandboxFailure {
         #[source]
         source: Box<kube::Error>,
     },
+    /// A part of the start did not come to its end.
+    #[error("the start was interrupted")]
+    Interrupted(#[source] tokio::task::JoinError),
     /// Charts cannot be fetched.
     #[error("cannot set up the fetching of charts")]
     Charts(#[from] kubepkg_source::SourceError),

@@ -1,6 +1,6 @@
 //! The operator of a sandbox: the Package controller over the helm backend, in this process.
 //!
-//! It is what the operator's binary runs, without what that one adds for a real cluster: leadership, metrics, a log.
+//! It is what the operator's binary runs, without what that one adds for a real cluster: leadership and metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use kubepkg_backend::{Backend as _, HelmBackend, HelmBackendOptions};
 use kubepkg_controller::package::{self, Context, NoTelemetry, Settings};
 use kubepkg_source::{Charts, SourceOptions};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::SandboxFailure;
 
@@ -33,8 +33,13 @@ pub(super) struct Operator {
 impl Operator {
     /// Installs the kinds and sets the controller to work.
     pub(super) async fn start(client: Client, group: &ApiGroup) -> Result<Self, SandboxFailure> {
+        // Reading the certificates of the system takes about as long as installing the kinds.
+        let charts = tokio::task::spawn_blocking(|| Charts::new(SourceOptions::default()));
         install_kinds(&client, group).await?;
-        let charts = Charts::new(SourceOptions::default())?;
+        let charts = match charts.await {
+            Ok(charts) => charts?,
+            Err(ended) => return Err(SandboxFailure::Interrupted(ended)),
+        };
         let options = HelmBackendOptions::default();
         let backend = Arc::new(HelmBackend::new(client.clone(), Arc::new(charts), options));
         let settings = Settings::new(backend.capabilities());
@@ -59,18 +64,28 @@ impl Operator {
     }
 }
 
-/// Applies the CustomResourceDefinitions of all kinds; the sandbox serves them at once.
+/// Applies the CustomResourceDefinitions of all kinds, at a time; the sandbox serves them at once.
 async fn install_kinds(client: &Client, group: &ApiGroup) -> Result<(), SandboxFailure> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let params = PatchParams::apply("kubepkg").force();
+    let mut installing = JoinSet::new();
     for definition in crd::crds(group) {
-        let kind = definition.name_any();
-        let params = PatchParams::apply("kubepkg").force();
-        api.patch(&kind, &params, &Patch::Apply(&definition))
-            .await
-            .map_err(|source| SandboxFailure::Kinds {
-                kind,
-                source: Box::new(source),
-            })?;
+        let (api, params) = (api.clone(), params.clone());
+        installing.spawn(async move {
+            let kind = definition.name_any();
+            let wanted = Patch::Apply(&definition);
+            // What the server makes of it is of no interest.
+            match api.patch_metadata(&kind, &params, &wanted).await {
+                Ok(_) => Ok(()),
+                Err(source) => Err(SandboxFailure::Kinds {
+                    kind,
+                    source: Box::new(source),
+                }),
+            }
+        });
+    }
+    while let Some(installed) = installing.join_next().await {
+        installed.map_err(SandboxFailure::Interrupted)??;
     }
     Ok(())
 }

@@ -109,6 +109,28 @@ fn what_is_installed_in_a_folder_is_there_at_the_next_start() {
 }
 
 #[test]
+fn the_operator_logs_into_the_folder_and_to_who_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("state");
+    let dir = dir.to_str().unwrap();
+    let log = |directives: &str, flags: &[&str]| {
+        let mut command = kubepkg(&["sandbox", "--dir", dir]);
+        command.args(flags).args(["--", "true"]);
+        let done = ran(command.env("RUST_LOG", directives).output().unwrap());
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        let kept = std::fs::read_to_string(folder.path().join("state/operator.log")).unwrap();
+        (kept, done.stderr)
+    };
+    assert_eq!(log("off", &[]), (String::new(), String::new()));
+    let (kept, shown) = log("trace", &["-v"]);
+    assert!(kept.contains(" TRACE ") && shown.contains("TRACE"));
+    let (more, shown) = log("trace", &[]);
+    assert!(more.starts_with(&kept) && more.len() > kept.len());
+    assert_eq!(shown, "");
+    assert_eq!(run(&["sandbox", "--bare", "-v", "--", "true"]).code, 2);
+}
+
+#[test]
 fn a_damaged_folder_is_refused_with_the_file_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().to_str().unwrap();

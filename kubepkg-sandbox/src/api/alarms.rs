@@ -12,7 +12,7 @@ use super::store::Key;
 pub(crate) type Subject = (Arc<str>, Key);
 
 /// One alarm an object at most.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Alarms {
     of: BTreeMap<Subject, Timestamp>,
     by_time: BTreeSet<(Timestamp, Subject)>,

@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::failure::Failure;
+use super::ids::Ids;
 use super::journal::{Found, Journal, StateError};
 use super::request::{Call, Query};
 use super::settle;
@@ -154,6 +155,17 @@ impl ApiServer {
     pub fn new(options: &ApiOptions) -> Self {
         let now = options.start.unwrap_or_else(Timestamp::now);
         let world = World::new(options.seed, options.workloads, now);
+        Self::of(options, world, None)
+    }
+
+    /// Another server that begins with what this one holds now, and goes its own way from there. Objects are shared
+    /// until they change, so it costs next to nothing. What it invents follows from the seed of these options, its clock
+    /// is that of these options, and it keeps nothing in a folder.
+    #[must_use]
+    pub fn fork(&self, options: &ApiOptions) -> Self {
+        let mut world = World::clone(&self.shared.world());
+        world.ids = Ids::new(options.seed);
+        world.plays = options.workloads;
         Self::of(options, world, None)
     }
 

@@ -23,7 +23,7 @@ const PORTS: std::ops::Range<u64> = 30_000..32_768;
 const TRIES: usize = 16;
 
 /// The addresses and ports that are taken, as of a version of the store.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Allotted {
     /// Nothing is known before the first look.
     version: Option<u64>,

@@ -33,7 +33,7 @@ pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 pub(crate) const OBJECT_LIMIT: usize = 1_572_864;
 
 /// The state of an API server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) registry: Registry,

@@ -128,15 +128,25 @@ impl Types {
     /// The object of a message that nobody has written into, as Go prints it.
     pub(crate) fn zero(&self, message: &str) -> Map<String, Value> {
         let mut object = Map::new();
+        self.add_zeros(message, &mut object);
+        object
+    }
+
+    /// Adds the fields of such an object that are not there.
+    fn add_zeros(&self, message: &str, object: &mut Map<String, Value>) {
         for field in self.fields(message) {
             if field.pointer() || field.omitted_when_empty() {
                 continue;
             }
-            let value = match Shape::of(&field.of) {
-                Shape::Message(inner) if field.inline() => {
-                    object.extend(self.zero(inner));
-                    continue;
-                }
+            let shape = Shape::of(&field.of);
+            if let (Shape::Message(inner), true) = (shape, field.inline()) {
+                self.add_zeros(inner, object);
+                continue;
+            }
+            if object.contains_key(&field.name) {
+                continue;
+            }
+            let value = match shape {
                 _ if field.repeated() => Value::Null,
                 Shape::Message(inner) => Value::Object(self.zero(inner)),
                 Shape::String | Shape::Quantity => "".into(),
@@ -146,7 +156,6 @@ impl Types {
             };
             object.insert(field.name.clone(), value);
         }
-        object
     }
 
     /// Adds what Go prints even when nobody has written it.
@@ -154,9 +163,7 @@ impl Types {
         let Some(object) = value.as_object_mut() else {
             return;
         };
-        for (name, value) in self.zero(message) {
-            object.entry(name).or_insert(value);
-        }
+        self.add_zeros(message, object);
         for (name, value) in object.iter_mut() {
             if let Some(field) = self.field(message, name) {
                 each_message(&field.of, value, &mut |inner, value| {

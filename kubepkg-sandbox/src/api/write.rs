@@ -498,11 +498,55 @@ fn check_version_given(kind: &Kind, object: &Value) -> Result<(), Failure> {
     Err(Failure::invalid(&kind.group, &kind.plural, name, &[cause]))
 }
 
+/// A size in JSON that the value does not exceed, whatever has to be escaped in it.
+fn at_most(value: &Value) -> usize {
+    let text = |text: &str| 2 + 6 * text.len();
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 32,
+        Value::String(string) => text(string),
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + at_most(item)).sum::<usize>(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            2 + fields
+                .map(|(name, value)| 2 + text(name) + at_most(value))
+                .sum::<usize>()
+        }
+    }
+}
+
 fn check_size(object: &Value) -> Result<(), Failure> {
-    // Only what comes near the limit is measured.
+    // Only what may come near the limit is measured.
+    if at_most(object) <= OBJECT_LIMIT {
+        return Ok(());
+    }
     let size = serde_json::to_vec(object).map(|bytes| bytes.len());
     if size.unwrap_or(usize::MAX) > OBJECT_LIMIT {
         return Err(Failure::plain(500, "etcdserver: request is too large"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_of_a_size_is_never_under_it() {
+        let values = [
+            json!(null),
+            json!([
+                true,
+                false,
+                -1.797_693_134_862_315_7e308,
+                u64::MAX,
+                i64::MIN
+            ]),
+            json!({"\u{1}\u{2}": "\u{0}\u{1f}\"\\\n", "": [[], {}], "ä": "\u{10ffff}"}),
+        ];
+        for value in values {
+            let size = serde_json::to_vec(&value).unwrap().len();
+            assert!(at_most(&value) >= size, "{value}");
+        }
+    }
 }

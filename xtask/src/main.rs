@@ -102,8 +102,8 @@ enum Command {
         /// The folder.
         out: PathBuf,
     },
-    /// Asks a real API server for the schemas of the built-in kinds and writes them where
-    /// `kubepkg-patch` keeps them.
+    /// Asks a real API server for the schemas, descriptions and table columns of the built-in kinds and writes
+    /// them where `kubepkg-patch` and the sandbox keep them.
     Schemas,
     /// Runs the real reconcilers on the embedded API server with every crash, and random histories, by
     /// seed; prints a table, and for each finding the command that shows it again.

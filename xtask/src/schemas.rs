@@ -15,9 +15,10 @@ pub(crate) fn write() -> Result<()> {
             .args(["--example", "schemas"]),
         "",
     )?;
-    let folder = root().join("kubepkg-patch/src/builtin");
     run(
-        Command::new(built()?.join("examples/schemas")).arg(folder),
+        Command::new(built()?.join("examples/schemas"))
+            .arg(root().join("kubepkg-patch/src/builtin"))
+            .arg(root().join("kubepkg-sandbox/src/api/data")),
         "",
     )
 }

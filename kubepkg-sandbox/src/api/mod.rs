@@ -18,6 +18,7 @@ mod crds;
 mod decode;
 mod defaults;
 mod delete;
+mod descriptions;
 mod discovery;
 mod encode;
 pub(crate) mod failure;

@@ -19,6 +19,8 @@ const TABLE: &str = "services";
 const FIRST_ADDRESS: u64 = 4096;
 const ADDRESSES: u64 = 61_000;
 const PORTS: std::ops::Range<u64> = 30_000..32_768;
+/// The low ports are left for those that are asked for, too.
+const FIRST_PORT: u64 = 30_086;
 /// How often a free one is looked for by chance before it is looked for in order.
 const TRIES: usize = 16;
 
@@ -97,7 +99,7 @@ impl World {
 
     fn free_port(&mut self) -> u64 {
         for _ in 0..TRIES {
-            let port = PORTS.start + self.ids.below(PORTS.end - PORTS.start);
+            let port = FIRST_PORT + self.ids.below(PORTS.end - FIRST_PORT);
             if !self.allotted.ports.contains(&port) {
                 return port;
             }

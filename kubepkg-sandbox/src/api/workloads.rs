@@ -7,9 +7,12 @@
 
 mod daemons;
 mod deployments;
+mod events;
 mod jobs;
+mod pod_events;
 mod pods;
 mod replicas;
+mod revisions;
 mod stateful;
 mod volumes;
 
@@ -19,6 +22,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use self::events::{About, Said};
+use super::failure::Failure;
 use super::object;
 use super::store::{Event, Key};
 use super::world::World;
@@ -131,22 +136,81 @@ fn pod_of(template: &Value, name: &Value, owners: Value) -> Value {
     json!({"metadata": metadata, "spec": template["spec"]})
 }
 
-/// Creates an object; `false` when it is refused.
-fn create(world: &mut World, table: &str, namespace: &str, object: Value, now: Timestamp) -> bool {
+/// Creates an object.
+fn create(
+    world: &mut World,
+    table: &str,
+    namespace: &str,
+    object: Value,
+    now: Timestamp,
+) -> Result<Arc<Value>, Failure> {
     let Some(kind) = world.registry.of_table(table).map(Arc::clone) else {
-        return false;
+        return Err(Failure::no_resource());
     };
     let mut writer = Writer::internal(MANAGER, "", now);
-    match world.commit_new(&kind, namespace, object, &mut writer) {
-        Ok(_) => true,
-        Err(failure) => {
-            tracing::debug!(%failure, table, "a controller was refused");
-            false
+    let made = world.commit_new(&kind, namespace, object, &mut writer);
+    if let Err(failure) = &made {
+        tracing::debug!(%failure, table, "a controller was refused");
+    }
+    made
+}
+
+/// Whose pods a controller makes.
+#[derive(Clone, Copy)]
+struct Maker<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    /// Who says what is done.
+    component: &'a str,
+    owner: &'a Value,
+}
+
+impl Maker<'_> {
+    /// Tells what was done.
+    fn say(&self, world: &mut World, warning: bool, reason: &str, message: &str, now: Timestamp) {
+        let about = About {
+            api_version: self.api_version,
+            kind: self.kind,
+            object: self.owner,
+            part: "",
+        };
+        let said = Said {
+            from: (self.component, ""),
+            warning,
+            reason,
+            message,
+        };
+        events::record(world, &about, &said, now);
+    }
+
+    /// Creates a pod and tells it; `false` when it is refused.
+    fn make_pod(&self, world: &mut World, pod: Value, now: Timestamp) -> bool {
+        match create(world, "pods", object::namespace(self.owner), pod, now) {
+            Ok(pod) => {
+                let message = format!("Created pod: {}", object::name(&pod));
+                self.say(world, false, "SuccessfulCreate", &message, now);
+                true
+            }
+            Err(failure) => {
+                let message = format!("Error creating: {failure}");
+                self.say(world, true, "FailedCreate", &message, now);
+                false
+            }
         }
+    }
+
+    /// Deletes a pod and tells it.
+    fn delete_pod(&self, world: &mut World, pod: &Arc<Value>, now: Timestamp) {
+        if object::terminating(pod) {
+            return;
+        }
+        delete(world, "pods", pod, now);
+        let message = format!("Deleted pod: {}", object::name(pod));
+        self.say(world, false, "SuccessfulDelete", &message, now);
     }
 }
 
-/// Writes an object or, with `status`, its status.
+/// Writes an object or, with `status`, its status; `false` when it is another one by now, or refused.
 fn write(
     world: &mut World,
     table: &str,
@@ -154,9 +218,9 @@ fn write(
     new: Value,
     subresource: &str,
     now: Timestamp,
-) {
+) -> bool {
     let Some(kind) = world.registry.of_table(table).map(Arc::clone) else {
-        return;
+        return false;
     };
     // Somebody may have been faster within the same round: then the next one looks again.
     let mut writer = Writer::internal(MANAGER, subresource, now);
@@ -164,14 +228,16 @@ fn write(
         .store
         .get(table, object::namespace(old), object::name(old));
     let Some(current) = current.map(Arc::clone) else {
-        return;
+        return false;
     };
     if object::meta(&current, "resourceVersion") != object::meta(old, "resourceVersion") {
-        return;
+        return false;
     }
-    if let Err(failure) = world.commit_change(&kind, &current, new, &mut writer) {
+    let written = world.commit_change(&kind, &current, new, &mut writer);
+    if let Err(failure) = &written {
         tracing::debug!(%failure, table, "a controller was refused");
     }
+    written.is_ok()
 }
 
 /// Writes a status when it is another one.

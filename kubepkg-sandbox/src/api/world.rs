@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub(crate) issued: BTreeMap<String, String>,
     /// What the kubelet remembers.
     pub(crate) kubelet: Kubelet,
+    /// When old events were last looked for.
+    pub(crate) swept: Option<Timestamp>,
     /// The addresses and ports that Services have.
     pub(crate) allotted: Allotted,
     /// Whether Deployments, Pods and their like are played.
@@ -122,6 +124,7 @@ impl World {
             rules: Rules::default(),
             issued: BTreeMap::new(),
             kubelet: Kubelet::default(),
+            swept: None,
             allotted: Allotted::default(),
             plays,
             certificate: String::new(),

@@ -1,6 +1,6 @@
 //! Sessions of `helm` and `kubectl` give the same text on the sandbox and on the real API server.
 //!
-//! `session.txt` holds them, a command of the shell on each line that begins with `$`. `file NAME` begins a file that
+//! The files of `session/` hold them, a command of the shell on each line that begins with `$`. `file NAME` begins a file that
 //! ends with an empty line. `differs REASON` above a command is a difference that we know, and fails when there is
 //! none. A command that reads and is answered differently is run again for a while, since the controllers of the real
 //! plane take their time.
@@ -129,7 +129,11 @@ fn masks() -> Vec<(Regex, &'static str)> {
             r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun),? [\w ]+ \d\d:\d\d:\d\d( \+0000| \d{4})?",
             "<time>",
         ),
-        (r"resourceVersion: .*", "resourceVersion: <version>"),
+        (r"(?i)(resource ?version): .*", "$1: <version>"),
+        (r#"(resourceVersion\\*":\\*")\d+"#, "$1<version>"),
+        (r"modifiedAt=\d+", "modifiedAt=<time>"),
+        (r"kube-api-access-\w{5}", "kube-api-access-<pod>"),
+        (r"kubectl-edit-\d+", "kubectl-edit-<number>"),
         // A ReplicaSet's hash and a pod's own end, in the letters of Kubernetes.
         (
             r"-[bcdfghjklmnpqrstvwxz0-9]{8,10}-[bcdfghjklmnpqrstvwxz0-9]{5}\b",
@@ -157,6 +161,7 @@ fn reads(command: &str) -> bool {
     let verbs = [
         " get ",
         " describe ",
+        " events ",
         "helm list",
         "helm status",
         "helm history",
@@ -165,10 +170,10 @@ fn reads(command: &str) -> bool {
     verbs.iter().any(|verb| command.contains(verb)) && !command.contains(" -w ")
 }
 
-#[tokio::test]
-async fn sessions_give_the_same_text_on_both() {
+/// Runs a session on both servers.
+async fn compare(name: &str, script: &str) {
     let plane = ControlPlane::shared().await.unwrap();
-    let namespace = plane.namespace("session").await.unwrap();
+    let namespace = plane.namespace(&format!("session-{name}")).await.unwrap();
     let embedded = EmbeddedPlane::start(None).unwrap();
     let api: Api<Namespace> = Api::all(embedded.server().client());
     let mut object = Namespace::default();
@@ -178,7 +183,7 @@ async fn sessions_give_the_same_text_on_both() {
     let ours = Side::new(&embedded.folder().join("kubeconfig"), &namespace);
     let masks = masks();
     let (mut commands, mut complaints) = (0, String::new());
-    for step in parse(include_str!("session.txt")) {
+    for step in parse(script) {
         let (line, command, differs) = match step {
             Step::File { name, text } => {
                 real.write(&name, &text);
@@ -203,13 +208,13 @@ async fn sessions_give_the_same_text_on_both() {
             (None, true) | (Some(_), false) => {}
             (None, false) => write!(
                 complaints,
-                "line {line}: {command}\n--- real\n{expected}--- sandbox\n{found}"
+                "{name}.txt:{line}: {command}\n--- real\n{expected}--- sandbox\n{found}"
             )
             .unwrap(),
             (Some(reason), true) => {
                 writeln!(
                     complaints,
-                    "line {line}: {command}\n  no longer differs: {reason}"
+                    "{name}.txt:{line}: {command}\n  no longer differs: {reason}"
                 )
                 .unwrap();
             }
@@ -218,3 +223,17 @@ async fn sessions_give_the_same_text_on_both() {
     assert!(commands > 0);
     assert!(complaints.is_empty(), "{complaints}");
 }
+
+macro_rules! sessions {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[tokio::test]
+            async fn $name() {
+                let script = include_str!(concat!("session/", stringify!($name), ".txt"));
+                compare(stringify!($name), script).await;
+            }
+        )*
+    };
+}
+
+sessions!(basics, helm, kubectl);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{controlled, create, delete, hash, is_ready, pod_of, reference, write_status};
+use super::{Maker, controlled, hash, is_ready, pod_of, reference, revisions, write_status};
 use crate::api::object;
 use crate::api::world::World;
 use crate::kubelet::NODE;
@@ -18,6 +18,8 @@ pub(super) fn settle(world: &mut World, set: &Arc<Value>, now: Timestamp) {
     let fits = fits(world, set);
     let pods = controlled(world, set, "pods");
     if !object::terminating(set) {
+        let name = format!("{}-{revision}", object::name(set));
+        revisions::keep(world, set, "DaemonSet", &name, now);
         let current = |pod: &Value| pod["metadata"]["labels"][REVISION] == revision.as_str();
         if fits && pods.is_empty() {
             make(world, set, &revision, now);
@@ -29,7 +31,7 @@ pub(super) fn settle(world: &mut World, set: &Arc<Value>, now: Timestamp) {
                 Some("Failed" | "Succeeded")
             );
             if !fits || over || (rolls && !current(pod)) {
-                delete(world, "pods", pod, now);
+                maker(set).delete_pod(world, pod, now);
             }
         }
     }
@@ -76,5 +78,14 @@ fn make(world: &mut World, set: &Arc<Value>, revision: &str, now: Timestamp) {
     pod["metadata"]["labels"][REVISION] = revision.into();
     pod["metadata"]["labels"]["pod-template-generation"] =
         set["metadata"]["generation"].to_string().into();
-    create(world, "pods", object::namespace(set), pod, now);
+    maker(set).make_pod(world, pod, now);
+}
+
+fn maker(set: &Value) -> Maker<'_> {
+    Maker {
+        api_version: "apps/v1",
+        kind: "DaemonSet",
+        component: "daemonset-controller",
+        owner: set,
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{condition, controlled, create, hash, number, reference, write, write_status};
+use super::{Maker, condition, controlled, create, hash, number, reference, write, write_status};
 use crate::api::object;
 use crate::api::world::World;
 
@@ -169,7 +169,32 @@ fn make_set(
         },
         "spec": {"replicas": replicas, "selector": selector, "template": template},
     });
-    create(world, SETS, object::namespace(deployment), set, now);
+    let made = create(world, SETS, object::namespace(deployment), set, now);
+    if let Ok(set) = made.as_deref()
+        && replicas > 0
+    {
+        tell(world, deployment, set, (0, replicas), now);
+    }
+}
+
+/// Tells that a set got another size.
+fn tell(
+    world: &mut World,
+    deployment: &Value,
+    set: &Value,
+    (from, to): (i64, i64),
+    now: Timestamp,
+) {
+    let way = if to > from { "up" } else { "down" };
+    let name = object::name(set);
+    let message = format!("Scaled {way} replica set {name} from {from} to {to}");
+    let maker = Maker {
+        api_version: "apps/v1",
+        kind: "Deployment",
+        component: "deployment-controller",
+        owner: deployment,
+    };
+    maker.say(world, false, "ScalingReplicaSet", &message, now);
 }
 
 /// Moves pods from the old sets to the current one.
@@ -192,44 +217,51 @@ fn scale(
             .map(|set| number(&set["status"]["replicas"]))
             .sum();
         for set in &old {
-            resize(world, set, 0, now);
+            resize(world, deployment, set, 0, now);
         }
         if of_old == 0 && running == 0 {
-            resize(world, current, wanted, now);
+            resize(world, deployment, current, wanted, now);
         }
         return;
     }
     let (surge, missing) = room(deployment);
     let grown = wanted.min((wanted + surge - of_old).max(size(current)));
-    resize(world, current, grown, now);
+    resize(world, deployment, current, grown, now);
     let available: i64 = sets
         .iter()
         .map(|set| number(&set["status"]["availableReplicas"]))
         .sum();
     let fresh = number(&current["status"]["availableReplicas"]);
-    // Old pods that are not available may always go; of the others as many as can be missed.
-    let mut spare = (available - (wanted - missing)).max(0);
+    // As many as can be missed when none of the new ones that are not available yet ever is; those that are broken go
+    // first.
+    let least = wanted - missing;
+    let mut most = (of_old + grown - least - (grown - fresh)).max(0);
+    let mut spare = (available - least).max(0);
     for set in old {
         let healthy = number(&set["status"]["availableReplicas"]);
         let broken = (size(set) - healthy).max(0);
         let go = if fresh >= wanted {
             size(set)
         } else {
-            let healthy_go = spare.min(healthy);
-            spare -= healthy_go;
             // What is not yet available of a set that grew a moment ago is no failure.
             let observed = set["status"]["observedGeneration"] == set["metadata"]["generation"];
-            healthy_go + if observed { broken } else { 0 }
+            let broken_go = if observed { broken.min(most) } else { 0 };
+            let healthy_go = spare.min(healthy).min(most - broken_go);
+            spare -= healthy_go;
+            most -= broken_go + healthy_go;
+            broken_go + healthy_go
         };
-        resize(world, set, (size(set) - go).max(0), now);
+        resize(world, deployment, set, (size(set) - go).max(0), now);
     }
 }
 
-fn resize(world: &mut World, set: &Arc<Value>, replicas: i64, now: Timestamp) {
+fn resize(world: &mut World, deployment: &Value, set: &Arc<Value>, replicas: i64, now: Timestamp) {
     if size(set) != replicas {
         let mut new = Value::clone(set);
         new["spec"]["replicas"] = replicas.into();
-        write(world, SETS, set, new, "", now);
+        if write(world, SETS, set, new, "", now) {
+            tell(world, deployment, set, (size(set), replicas), now);
+        }
     }
 }
 

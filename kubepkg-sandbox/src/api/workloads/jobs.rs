@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{controlled, create, delete, number, pod_of, reference, write_status};
+use super::{Maker, controlled, delete, number, pod_of, reference, write_status};
 use crate::api::object;
 use crate::api::world::World;
 
@@ -22,6 +22,12 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
         return;
     }
     let spec = &job["spec"];
+    let maker = Maker {
+        api_version: "batch/v1",
+        kind: "Job",
+        component: "job-controller",
+        owner: job,
+    };
     let pods = controlled(world, job, "pods");
     let phase = |pod: &Value, wanted: &str| pod["status"]["phase"] == wanted;
     let succeeded = pods.iter().filter(|pod| phase(pod, "Succeeded")).count();
@@ -62,7 +68,7 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
     };
     if end.is_some() || suspended {
         for pod in &active {
-            delete(world, "pods", pod, now);
+            maker.delete_pod(world, pod, now);
         }
         running = 0;
     } else {
@@ -71,7 +77,7 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
             let name = json!({"generateName": format!("{}-", object::name(job))});
             let owners = reference("batch/v1", "Job", job);
             let pod = pod_of(&spec["template"], &name, owners);
-            if !create(world, "pods", object::namespace(job), pod, now) {
+            if !maker.make_pod(world, pod, now) {
                 break;
             }
             running += 1;
@@ -111,6 +117,9 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
         status["conditions"] = json!([condition(first), condition(kind)]);
         if kind == "Complete" {
             status["completionTime"] = json!(time);
+            maker.say(world, false, "Completed", "Job completed", now);
+        } else {
+            maker.say(world, true, reason, message, now);
         }
     } else if let Some(at) = deadline {
         world.wake(TABLE, job, at);

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
+use super::pod_events;
 use crate::api::object;
 use crate::api::world::World;
 use crate::fate::{self, Place, Step};
@@ -83,17 +84,22 @@ pub(super) fn settle(world: &mut World, pod: &Arc<Value>, now: Timestamp) {
                 "type": "PodScheduled", "status": "True", "lastProbeTime": null,
                 "lastTransitionTime": object::time(now),
             }]);
-            super::write(world, TABLE, pod, new, "binding", now);
+            if super::write(world, TABLE, pod, new, "binding", now) {
+                pod_events::scheduled(world, pod, now);
+            }
         }
         Step::Status(patch) => {
             let patch = json!({"status": patch["status"]});
             let Ok(new) = kubepkg_patch::merge::apply(pod, &patch) else {
                 return;
             };
-            super::write(world, TABLE, pod, new, "status", now);
+            if super::write(world, TABLE, pod, new.clone(), "status", now) {
+                pod_events::changed(world, pod, &new, now);
+            }
         }
         Step::Delete => {
             world.kubelet.bound.remove(&uid);
+            pod_events::killed(world, pod, now);
             let mut new = Value::clone(pod);
             object::set(&mut new, "deletionGracePeriodSeconds", 0);
             let key = object::key(pod);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{controlled, create, delete, is_ready, number, pod_of, reference, write_status};
+use super::{Maker, controlled, is_ready, number, pod_of, reference, write_status};
 use crate::api::object;
 use crate::api::world::World;
 
@@ -22,13 +22,19 @@ pub(super) fn settle(world: &mut World, set: &Arc<Value>, now: Timestamp) {
         .map(Arc::clone)
         .collect();
     let wanted = number(&set["spec"]["replicas"]);
+    let maker = Maker {
+        api_version: "apps/v1",
+        kind: "ReplicaSet",
+        component: "replicaset-controller",
+        owner: set,
+    };
     if !object::terminating(set) {
         let have = i64::try_from(living.len()).unwrap_or(i64::MAX);
         for _ in have..wanted {
             let template = &set["spec"]["template"];
             let name = json!({"generateName": format!("{}-", object::name(set))});
             let pod = pod_of(template, &name, reference("apps/v1", "ReplicaSet", set));
-            if !create(world, "pods", object::namespace(set), pod, now) {
+            if !maker.make_pod(world, pod, now) {
                 break;
             }
         }
@@ -41,7 +47,7 @@ pub(super) fn settle(world: &mut World, set: &Arc<Value>, now: Timestamp) {
             });
             let surplus = usize::try_from(have - wanted).unwrap_or(0);
             for pod in order.iter().take(surplus) {
-                delete(world, "pods", pod, now);
+                maker.delete_pod(world, pod, now);
             }
         }
     }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{controlled, create, delete, hash, is_ready, number, pod_of, reference, write_status};
+use super::{
+    Maker, controlled, create, hash, is_ready, number, pod_of, reference, revisions, write_status,
+};
+use crate::api::failure::Failure;
 use crate::api::object;
 use crate::api::world::World;
 
@@ -15,6 +18,7 @@ const REVISION: &str = "controller-revision-hash";
 pub(super) fn settle(world: &mut World, set: &Arc<Value>, now: Timestamp) {
     let revision = format!("{}-{}", object::name(set), hash(&set["spec"]["template"]));
     if !object::terminating(set) {
+        revisions::keep(world, set, "StatefulSet", &revision, now);
         step(world, set, &revision, now);
     }
     let pods = living(world, set);
@@ -79,13 +83,13 @@ fn step(world: &mut World, set: &Arc<Value>, revision: &str, now: Timestamp) {
                     Some("Failed" | "Succeeded")
                 ) =>
             {
-                delete(world, "pods", &pod, now);
+                delete(world, set, &pod, now);
                 return;
             }
             Some(pod) if !is_ready(&pod) && !parallel => {
                 // A broken pod of an old revision would hold the rollout up for ever.
                 if pod["metadata"]["labels"][REVISION] != revision && rolls(set) {
-                    delete(world, "pods", &pod, now);
+                    delete(world, set, &pod, now);
                 }
                 return;
             }
@@ -104,7 +108,7 @@ fn step(world: &mut World, set: &Arc<Value>, revision: &str, now: Timestamp) {
         .filter(|pod| ordinal_of(pod) >= start + wanted)
         .max_by_key(|pod| ordinal_of(pod))
     {
-        delete(world, "pods", last, now);
+        delete(world, set, last, now);
         return;
     }
     if !rolls(set) {
@@ -114,7 +118,7 @@ fn step(world: &mut World, set: &Arc<Value>, revision: &str, now: Timestamp) {
     for ordinal in (start + partition.max(0)..start + wanted).rev() {
         let Some(pod) = find(ordinal) else { return };
         if pod["metadata"]["labels"][REVISION] != revision {
-            delete(world, "pods", &pod, now);
+            delete(world, set, &pod, now);
             return;
         }
         if !is_ready(&pod) {
@@ -164,11 +168,68 @@ fn make(world: &mut World, set: &Arc<Value>, ordinal: i64, revision: &str, now: 
                 metadata["labels"][label] = value.clone();
             }
             let claim = json!({"metadata": metadata, "spec": template["spec"]});
-            create(world, "persistentvolumeclaims", &namespace, claim, now);
+            let claimed = claim["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            let made = create(world, "persistentvolumeclaims", &namespace, claim, now);
+            let what = format!(
+                "Claim {claimed} Pod {name} in StatefulSet {}",
+                object::name(set)
+            );
+            tell(world, set, "Create", &what, made.err().as_ref(), now);
         }
     }
     if !volumes.is_empty() {
         pod["spec"]["volumes"] = volumes.into();
     }
-    create(world, "pods", &namespace, pod, now);
+    let made = create(world, "pods", &namespace, pod, now);
+    let what = format!("Pod {name} in StatefulSet {}", object::name(set));
+    tell(world, set, "Create", &what, made.err().as_ref(), now);
+}
+
+/// Deletes a pod and tells it.
+fn delete(world: &mut World, set: &Value, pod: &Arc<Value>, now: Timestamp) {
+    if object::terminating(pod) {
+        return;
+    }
+    super::delete(world, "pods", pod, now);
+    let what = format!(
+        "Pod {} in StatefulSet {}",
+        object::name(pod),
+        object::name(set)
+    );
+    tell(world, set, "Delete", &what, None, now);
+}
+
+fn tell(
+    world: &mut World,
+    set: &Value,
+    verb: &str,
+    what: &str,
+    failure: Option<&Failure>,
+    now: Timestamp,
+) {
+    let maker = Maker {
+        api_version: "apps/v1",
+        kind: "StatefulSet",
+        component: "statefulset-controller",
+        owner: set,
+    };
+    match failure {
+        None => {
+            // Kubernetes has two words for it.
+            let done = if what.starts_with("Claim") {
+                "success"
+            } else {
+                "successful"
+            };
+            let message = format!("{verb} {what} {done}");
+            maker.say(world, false, &format!("Successful{verb}"), &message, now);
+        }
+        Some(failure) => {
+            let message = format!("{verb} {what} failed error: {failure}");
+            maker.say(world, true, &format!("Failed{verb}"), &message, now);
+        }
+    }
 }

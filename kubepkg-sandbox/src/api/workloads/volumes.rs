@@ -24,7 +24,8 @@ pub(super) fn settle(world: &mut World, claim: &Arc<Value>, now: Timestamp) {
     let spec = &claim["spec"];
     let volume = format!("pvc-{}", object::uid(claim));
     if object::text(spec, "volumeName").is_empty() {
-        create(
+        // Nothing is wrong with it.
+        let _ = create(
             world,
             "persistentvolumes",
             "",

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::MAX_DEPTH;
 use super::cel::{Fault, Program, Type, as_cel, check as compile, of_schema};
+use super::definition::shown_path;
 use super::kept::Kept;
 use super::path::FieldError;
 use super::prune::is_true;
@@ -73,11 +74,14 @@ fn rules_of(schema: &Value, resource: bool) -> Rules {
             return Rules::default();
         };
         let all = all.into_iter().flatten();
-        Arc::new(all.filter_map(|rule| compiled(rule, &this)).collect())
+        Arc::new(
+            all.filter_map(|rule| compiled(rule, &this, schema))
+                .collect(),
+        )
     })
 }
 
-fn compiled(rule: &Value, this: &Type) -> Option<Rule> {
+fn compiled(rule: &Value, this: &Type, schema: &Value) -> Option<Rule> {
     let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
     let takes_none = is_true(rule, "optionalOldSelf");
     let before = if takes_none {
@@ -99,7 +103,8 @@ fn compiled(rule: &Value, this: &Type) -> Option<Rule> {
         made: made.and_then(program).map(|(program, _)| program),
         message: message.map(|message| message.trim().to_owned()),
         reason: text("reason").to_owned(),
-        field: text("fieldPath").to_owned(),
+        field: shown_path(text("fieldPath"), schema)
+            .map_or_else(String::new, |field| format!(".{field}")),
         uses_old: used.iter().any(|name| name == "oldSelf"),
         takes_none,
     })

@@ -11,6 +11,7 @@ mod functions;
 mod library;
 mod parse;
 mod run;
+mod together;
 mod typed;
 mod values;
 

@@ -9,6 +9,7 @@ use kube_cel::cel::objects::{Opaque, OptionalValue};
 use serde_json::json;
 
 use super::fit;
+use super::together;
 use super::values::of_key;
 
 /// A type, as a value.
@@ -110,7 +111,10 @@ pub(super) fn shown(value: &Value) -> serde_json::Value {
         Value::Bool(flag) => json!(flag),
         Value::Duration(duration) => json!(seconds(duration.num_nanoseconds())),
         Value::Timestamp(time) => json!(rfc3339(&time.to_rfc3339())),
-        Value::Opaque(opaque) => in_opaque(value, opaque.as_ref()),
+        Value::Opaque(opaque) => match together::plain(value) {
+            list @ Value::List(_) => return shown(&list),
+            _ => in_opaque(value, opaque.as_ref()),
+        },
         Value::Null => json!(null),
     };
     json!({"type": name(value), "value": plain})

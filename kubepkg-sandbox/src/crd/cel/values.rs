@@ -9,8 +9,8 @@ use kube_cel::cel;
 use kube_cel::cel::objects::{Key, Map};
 use serde_json::Value;
 
-use super::functions;
 use super::run::Meter;
+use super::{functions, together};
 use crate::crd::MAX_DEPTH;
 
 const RESERVED: &[&str] = &[
@@ -73,9 +73,18 @@ fn at(value: &Value, schema: Option<&Value>, depth: usize) -> cel::Value {
             }
         }
         Value::Array(items) => {
-            let schema = schema.and_then(|it| it.get("items"));
-            let items = items.iter().map(|item| at(item, schema, depth + 1));
-            cel::Value::List(Arc::new(items.collect()))
+            let inner = schema.and_then(|it| it.get("items"));
+            let items = items.iter().map(|item| at(item, inner, depth + 1));
+            match text("x-kubernetes-list-type") {
+                Some("set") => together::list(items.collect(), None),
+                Some("map") => {
+                    let keys =
+                        schema.and_then(|it| it.get("x-kubernetes-list-map-keys")?.as_array());
+                    let keys = keys.into_iter().flatten().filter_map(Value::as_str);
+                    together::list(items.collect(), Some(keys.filter_map(escaped).collect()))
+                }
+                _ => cel::Value::List(Arc::new(items.collect())),
+            }
         }
         Value::Object(fields) => {
             let property = |key: &str| schema.and_then(|it| it.get("properties")?.get(key));

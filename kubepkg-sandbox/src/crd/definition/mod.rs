@@ -90,6 +90,12 @@ pub(crate) fn name_offence(definition: &Value, name: &str) -> Option<&'static st
     (name != wanted).then_some("must be spec.names.plural+\".\"+spec.group")
 }
 
+/// The path of a rule as errors show it; none for one that leads nowhere.
+pub(super) fn shown_path(path: &str, schema: &Value) -> Option<String> {
+    let found = field_path::follow(path, schema, true).ok()?;
+    Some(found.path).filter(|path| !path.is_empty())
+}
+
 /// The formats in the schemas of a definition that are passed over, each as often as it stands there; without those
 /// of the definition whose place it takes.
 #[must_use]

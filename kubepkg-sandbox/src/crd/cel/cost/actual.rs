@@ -4,7 +4,7 @@ use kube_cel::cel::Value;
 
 use super::super::functions::{named_formats, text_of};
 use super::super::run::as_optional;
-use super::super::typed;
+use super::super::{together, typed};
 use super::price::Price;
 use super::range::scaled;
 use super::{CHARACTER, NEW_LIST, PATTERN};
@@ -64,6 +64,9 @@ fn size(value: &Value) -> u64 {
         Value::Opaque(_) => {
             if let Some(optional) = as_optional(value) {
                 return optional.value().map_or(1, size);
+            }
+            if let Value::List(items) = together::plain(value) {
+                return items.len() as u64;
             }
             return address_bytes(value).unwrap_or(1);
         }

@@ -20,6 +20,7 @@ use super::check::Checked;
 use super::cost::{NEW_LIST, NEW_MAP, STEP, actual};
 use super::functions::Called;
 use super::parse::ACCUMULATOR;
+use super::together;
 use super::values::of_key;
 pub(super) use operators::{calculated, compared, entry, equal, no_operator};
 #[cfg(test)]
@@ -324,7 +325,7 @@ impl Machine<'_> {
                 StepKey::Constant(key) => key.clone(),
                 StepKey::Attribute(attribute) => self.resolved(attribute, scope)?,
             };
-            let found = operators::part(&at, &key, perhaps || step.test);
+            let found = operators::part(&together::plain(&at), &key, perhaps || step.test);
             if !perhaps || step.test || matches!(found, Ok(Some(_))) {
                 self.meter.pay(STEP)?;
             }
@@ -418,9 +419,12 @@ impl Machine<'_> {
 
     fn call(&mut self, call: &Call, scope: Option<&Scope<'_>>) -> Outcome {
         let (mut values, mut fault) = (Vec::with_capacity(call.operands.len()), None);
+        // For these it matters whether a list is a set or a map.
+        let whole = matches!(call.name.as_str(), "_==_" | "_!=_" | "_+_");
         for operand in &call.operands {
             match self.value(operand, scope) {
-                Ok(value) => values.push(value),
+                Ok(value) if whole => values.push(value),
+                Ok(value) => values.push(together::plain(&value)),
                 // One and two operands are all looked at; what has three ends with the first that is none.
                 Err(Fault::Error(why)) if fault.is_none() && call.operands.len() <= 2 => {
                     values.push(Value::Null);
@@ -447,7 +451,7 @@ impl Machine<'_> {
     }
 
     fn run(&mut self, all: &Loop, scope: Option<&Scope<'_>>) -> Outcome {
-        let range = self.value(&all.range, scope)?;
+        let range = together::plain(&self.value(&all.range, scope)?);
         let built = Scope::new(scope, &all.accumulator, Some(&all.start));
         let first = Scope::new(Some(&built), &all.first, None);
         let second = all.second.as_deref().unwrap_or_default();

@@ -7,12 +7,17 @@ use std::sync::Arc;
 use kube_cel::cel::Value;
 use kube_cel::cel::objects::Key;
 
-use super::super::typed;
+use super::super::{together, typed};
 use super::{Fault, Meter, Outcome, as_optional};
 
 /// Whether values are equal: numbers by what they count.
 pub(crate) fn equal(a: &Value, b: &Value, meter: &mut Meter) -> Result<bool, Fault> {
     meter.look(1)?;
+    if let (Value::Opaque(_), _) | (_, Value::Opaque(_)) = (a, b)
+        && let Some(found) = together::equals(a, b, meter)
+    {
+        return found;
+    }
     Ok(match (a, b) {
         (Value::Int(_) | Value::UInt(_) | Value::Float(_), Value::Float(_))
         | (Value::Float(_) | Value::UInt(_), Value::Int(_))
@@ -166,7 +171,15 @@ pub(super) fn part(of: &Value, by: &Value, perhaps: bool) -> Result<Option<Value
 
 /// `a + b` and its like.
 pub(crate) fn calculated(name: &str, values: &[Value], meter: &mut Meter) -> Outcome {
+    if let ("_+_", [a, b]) = (name, values)
+        && let Some(sum) = together::sum(a, b, meter)
+    {
+        return sum;
+    }
     match values {
+        [a @ Value::List(_), b @ Value::Opaque(_)] if typed::name(b) == "list" => {
+            calculated(name, &[a.clone(), together::plain(b)], meter)
+        }
         [Value::Int(a), Value::Int(b)] => whole_numbers(name, *a, *b),
         [Value::UInt(a), Value::UInt(b)] => unsigned(name, *a, *b),
         [Value::Float(a), Value::Float(b)] => Ok(Value::Float(match name {

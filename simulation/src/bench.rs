@@ -52,9 +52,6 @@ pub enum Failed {
         /// How many.
         ready: usize,
     },
-    /// The kernel does not say what this process uses.
-    #[error("reading what this process uses")]
-    Process(#[source] std::io::Error),
 }
 
 /// An operator at work on an API server.

@@ -43,6 +43,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
         ("", "pods") => at(object, "/spec", |spec| {
             pod(spec);
             requests(spec);
+            default(spec, "enableServiceLinks", true);
         }),
         ("", "secrets") => {
             super::prepare::merge_string_data(object);
@@ -104,6 +105,9 @@ pub(crate) fn carried(kind: &Kind, old: &Value, new: &mut Value) {
         if !node.is_null() {
             new["spec"]["nodeName"] = node;
         }
+    }
+    if kind.is("", "pods") && new["spec"] != old["spec"] {
+        tolerations(&mut new["spec"]);
     }
 }
 
@@ -454,6 +458,14 @@ fn account(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Fai
             }
         }
     }
+    tolerations(spec);
+    default(spec, "priority", 0);
+    default(spec, "preemptionPolicy", "PreemptLowerPriority");
+    Ok(())
+}
+
+/// A pod stays for a while where something is wrong with the node.
+fn tolerations(spec: &mut Value) {
     for condition in ["not-ready", "unreachable"] {
         let key = format!("node.kubernetes.io/{condition}");
         if object::list(&spec["tolerations"]).any(|one| one["key"] == key.as_str()) {
@@ -466,10 +478,6 @@ fn account(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Fai
                 "tolerationSeconds": 300}),
         );
     }
-    default(spec, "priority", 0);
-    default(spec, "enableServiceLinks", true);
-    default(spec, "preemptionPolicy", "PreemptLowerPriority");
-    Ok(())
 }
 
 fn push(value: &mut Value, field: &str, item: Value) {

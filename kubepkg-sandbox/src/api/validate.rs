@@ -4,6 +4,7 @@
 //! (names, labels, owners, finalizers, selectors, immutable fields). The conformance suite lists
 //! what is compared.
 
+mod kept;
 mod status;
 
 use serde_json::{Value, json};
@@ -87,6 +88,12 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) 
     }
     causes.extend(of_kind(kind, new));
     causes.extend(immutable(kind, old, new));
+    if subresource.is_empty() && kind.is("", "pods") {
+        causes.extend(kept::pod(old, new));
+    }
+    if subresource.is_empty() && kind.is("", "persistentvolumeclaims") {
+        causes.extend(kept::claim(old, new));
+    }
     let definition = kind.is("apiextensions.k8s.io", "customresourcedefinitions");
     if definition && subresource.is_empty() {
         causes.extend(of_schema(crd::definition::check_update(old, new)));

@@ -222,10 +222,16 @@ impl Context {
     }
 
     async fn publish(&self, package: &Package, notice: &Notice) {
+        let (name, reason, note) = (package.name_any(), notice.reason, &notice.note);
+        if notice.warning {
+            tracing::warn!(package = %name, reason, "{note}");
+        } else {
+            tracing::info!(package = %name, reason, "{note}");
+        }
         let reference: ObjectReference = package.object_ref(&self.group);
         let published = self.recorder.publish(notice, reference, self.now());
         if let Err(error) = published.await {
-            tracing::warn!(package = %package.name_any(), %error, "the event could not be published");
+            tracing::warn!(package = %name, %error, "the event could not be published");
         }
     }
 }

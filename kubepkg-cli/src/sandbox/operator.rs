@@ -50,6 +50,7 @@ impl Operator {
             // A sender that is gone asks for the end, too.
             let _ = stopped.wait_for(|stop| *stop).await;
         };
+        tracing::info!(%group, "the operator of the sandbox is at work");
         let task = tokio::spawn(package::run(Arc::new(context), WORKERS, asked));
         Ok(Self { stop, task })
     }

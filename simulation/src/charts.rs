@@ -1,13 +1,14 @@
 //! A chart source in memory: the location `https://charts.example.org`, served by a fetcher that takes the place of the network.
 //!
-//! All simulations of a process share it, for it never changes. Charts: `store` and `web` at several versions; `web`
+//! A simulation has one for itself while it lives: where two shared it, one would wait for what the other fetches, and time
+//! would go on meanwhile. To make one costs as much as a run, so they are handed on. Charts: `store` and `web` at several versions; `web`
 //! 9.0.0 has pods that never run, 8.0.0 cannot be rendered; `kinds` brings CRDs, from `crds/` and from a template;
 //! `work` runs hooks. An outage is a matter of one thread, so of one simulation.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -28,19 +29,38 @@ pub(crate) fn outage(out: bool) {
     OUTAGE.set(out);
 }
 
-/// The chart source.
-pub(crate) fn charts() -> Result<Arc<Charts>, SourceError> {
-    static SHARED: OnceLock<Arc<Charts>> = OnceLock::new();
-    if let Some(shared) = SHARED.get() {
-        return Ok(Arc::clone(shared));
+static FREE: Mutex<Vec<Arc<Charts>>> = Mutex::new(Vec::new());
+
+/// The chart source of one simulation.
+pub(crate) struct Lease(Arc<Charts>);
+
+impl Lease {
+    pub(crate) fn take() -> Result<Self, SourceError> {
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(charts, Ok).map(Self)
     }
+
+    pub(crate) fn charts(&self) -> Arc<Charts> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(self.charts());
+    }
+}
+
+/// A chart source.
+pub(crate) fn charts() -> Result<Arc<Charts>, SourceError> {
     kubepkg_source::init_crypto();
     let mut options = SourceOptions::default();
     // Waits between attempts are random; the controller tries again by itself.
     options.limits.retry.attempts = 1;
     let mut charts = Charts::new(options)?;
     charts.register("https", Arc::new(Memory(all())));
-    Ok(Arc::clone(SHARED.get_or_init(|| Arc::new(charts))))
+    Ok(Arc::new(charts))
 }
 
 /// Archives by chart and version.

@@ -1,10 +1,13 @@
 //! One run: a world in a thread of its own, on paused time, from a seed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kubepkg_sandbox::{ApiFault, ApiFaults, FaultRates};
+use kubepkg_source::Charts;
 
+use crate::charts::Lease;
 use crate::laws;
 use crate::state::State;
 use crate::wire::{Crash, Sent};
@@ -130,17 +133,19 @@ where
 {
     // The backoff of kube's watches draws from the generator of the thread.
     fastrand::seed(plan.seed);
+    // Given back when nothing runs any more.
+    let lease = Lease::take().map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .map_err(|error| error.to_string())?;
     runtime
-        .block_on(live(plan, script))
+        .block_on(live(plan, script, lease.charts()))
         .map_err(|stuck| stuck.to_string())
 }
 
-async fn live<S>(plan: &Plan, script: &S) -> Result<Run, Stuck>
+async fn live<S>(plan: &Plan, script: &S, charts: Arc<Charts>) -> Result<Run, Stuck>
 where
     S: for<'a> Fn(&'a World) -> BoxFuture<'a, Result<(), Stuck>>,
 {
@@ -151,7 +156,7 @@ where
     for (request, fault) in &plan.faults {
         faults.at(*request, *fault);
     }
-    let world = World::new(plan, faults).await?;
+    let world = World::new(plan, faults, charts).await?;
     let beginning = laws::Beginning::of(&world).await?;
     let stuck = script(&world).await.err();
     world.faults.calm();

@@ -17,7 +17,7 @@ use kubepkg_backend::{Backend, HelmBackend, HelmBackendOptions};
 use kubepkg_controller::package::{self, Context, NoTelemetry, Settings};
 use kubepkg_e2e::Source;
 use kubepkg_sandbox::{ApiFaults, ApiOptions, ApiServer};
-use kubepkg_source::SourceError;
+use kubepkg_source::{Charts, SourceError};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -109,7 +109,11 @@ pub(crate) struct Seen {
 impl World {
     /// A cluster with the kinds of kubepkg and an operator for these packages; one controller for all when there is but
     /// one.
-    pub(crate) async fn new(plan: &Plan, faults: ApiFaults) -> Result<Self, Stuck> {
+    pub(crate) async fn new(
+        plan: &Plan,
+        faults: ApiFaults,
+        charts: Arc<Charts>,
+    ) -> Result<Self, Stuck> {
         let start: Timestamp = START.parse().unwrap_or(Timestamp::UNIX_EPOCH);
         let options = ApiOptions::default()
             .seed(plan.seed)
@@ -119,7 +123,6 @@ impl World {
         let clock = Arc::new(SimulatedClock::new(start));
         let wire = Wire::new(&server, &faults, &clock, &plan.crashes);
         charts::outage(false);
-        let charts = charts::charts()?;
         let life = Life {
             wire: wire.clone(),
             clock: Arc::clone(&clock),
@@ -456,7 +459,7 @@ const GRACE: Duration = Duration::from_secs(25);
 struct Life {
     wire: Wire,
     clock: Arc<SimulatedClock>,
-    charts: Arc<kubepkg_source::Charts>,
+    charts: Arc<Charts>,
     group: ApiGroup,
     /// The packages that have a controller each; none for one that sees all.
     packages: Vec<Option<String>>,

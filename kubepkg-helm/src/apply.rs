@@ -508,10 +508,20 @@ impl Writer<'_> {
         if let Some(uid) = seen.pointer("/metadata/uid") {
             preconditions["uid"] = uid.clone();
         }
-        match self.delete_if(target, &preconditions, propagation).await {
-            // Another object of that name has come meanwhile: the one that was looked at is gone.
-            Err(error) if error.is_conflict() => Ok(true),
-            outcome => outcome,
+        let mut tries = 0;
+        loop {
+            match self.delete_if(target, &preconditions, propagation).await {
+                Err(error) if error.is_conflict() && tries < CONFLICT_TRIES => {
+                    let found = self.metadata(target).await?;
+                    let uid = |object: &Value| object.pointer("/metadata/uid").cloned();
+                    // Another object of that name may have come meanwhile: the one that was looked at is gone then.
+                    if found.as_ref().and_then(uid) != uid(seen) {
+                        return Ok(true);
+                    }
+                    tries += 1;
+                }
+                outcome => return outcome,
+            }
         }
     }
 

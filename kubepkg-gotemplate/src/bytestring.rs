@@ -56,21 +56,26 @@ impl GoString {
 
     /// The text as Go's encoders write it: one U+FFFD for each byte that is no UTF-8.
     pub fn to_encoded(&self) -> String {
-        if let Some(text) = self.as_str() {
-            return text.to_owned();
-        }
-        let mut text = String::with_capacity(self.len());
-        for chunk in self.utf8_chunks() {
-            text.push_str(chunk.valid());
-            text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-        }
-        text
+        encoded(self)
     }
 
     /// The text with every invalid sequence replaced by U+FFFD.
     pub fn to_str_lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self)
     }
+}
+
+/// The text of bytes as Go's encoders write it: one U+FFFD for each byte that is no UTF-8.
+pub fn encoded(bytes: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return text.to_owned();
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
 }
 
 impl Default for GoString {

@@ -44,7 +44,7 @@ mod value;
 mod yaml;
 
 pub use budget::{Budget, LimitExceeded};
-pub use bytestring::GoString;
+pub use bytestring::{GoString, encoded};
 pub use collection::{Entries, EntriesGuard, GoBytes, List, Map};
 pub use context::Context;
 pub use env::{Env, SeededEnv};

@@ -173,7 +173,7 @@ fn import(chart: &mut Chart, warnings: &mut Vec<String>) -> Result<(), ValuesErr
             let (child, parent) = match import {
                 Value::String(name) => (format!("exports.{name}"), ".".to_owned()),
                 Value::Object(map) => {
-                    let text = |key| printed(&map.get(key).map_or(Tree::Nil, tree_of));
+                    let text = |key| printed("%v", &map.get(key).map_or(Tree::Nil, tree_of));
                     (text("child"), text("parent"))
                 }
                 _ => continue,

@@ -111,7 +111,7 @@ impl Values {
     /// Lays `other` over these values: maps are merged, everything else is replaced. This is how several values
     /// files of one command line come together.
     pub fn merge(&mut self, other: Self) {
-        merge_maps(Arc::make_mut(&mut self.0), Arc::unwrap_or_clone(other.0));
+        kubepkg_yaml::merge(Arc::make_mut(&mut self.0), Arc::unwrap_or_clone(other.0));
     }
 
     pub(crate) fn to_tree(&self) -> Table {
@@ -203,17 +203,6 @@ fn make_floats(value: &mut Value) {
             }
         }
         _ => {}
-    }
-}
-
-fn merge_maps(into: &mut Map<String, Value>, from: Map<String, Value>) {
-    for (key, value) in from {
-        match (into.get_mut(&key), value) {
-            (Some(Value::Object(old)), Value::Object(new)) => merge_maps(old, new),
-            (_, value) => {
-                into.insert(key, value);
-            }
-        }
     }
 }
 

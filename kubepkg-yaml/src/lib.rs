@@ -39,5 +39,5 @@ pub use load::{
 pub use number::go_float;
 pub use spans::{Span, Spanned, load_spanned};
 pub use stream::{
-    DocumentText, documents, load_values, load_values_with, read_values, split_documents,
+    DocumentText, documents, load_values, load_values_with, merge, read_values, split_documents,
 };

@@ -201,8 +201,9 @@ fn load_map(
     Err(YamlError::NotAMap { found, target })
 }
 
-/// Merges `from` into `into`: maps go into maps, all else replaces.
-fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
+/// Merges `from` into `into`, as the documents of a values file and several such files come together: maps go into
+/// maps, all else replaces.
+pub fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
             (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),

@@ -2,11 +2,11 @@
 
 use crate::strconv::quote;
 
-/// Whether `text` is an IPv4 address (`true`) or an IPv6 address with an optional zone.
+/// Whether `text` is an IPv4 address (`true`) or an IPv6 address with an optional zone: Go's `netip.ParseAddr`.
 ///
 /// # Errors
 /// Go's text for what is neither.
-pub(super) fn is_v4(text: &[u8]) -> Result<bool, String> {
+pub fn is_ipv4(text: &[u8]) -> Result<bool, String> {
     let complain = |message: &str, at: &[u8]| {
         let place = if at.is_empty() {
             String::new()
@@ -161,12 +161,12 @@ mod tests {
             ("::1::", "multiple :: in address (at \":\")"),
         ] {
             assert_eq!(
-                is_v4(text.as_bytes()),
+                is_ipv4(text.as_bytes()),
                 Err(format!("ParseAddr(\"{text}\"): {want}"))
             );
         }
-        assert_eq!(is_v4(b"::ffff:1.2.3.4"), Ok(false));
-        assert_eq!(is_v4(b"fe80::1%eth0"), Ok(false));
-        assert_eq!(is_v4(b"10.0.0.1"), Ok(true));
+        assert_eq!(is_ipv4(b"::ffff:1.2.3.4"), Ok(false));
+        assert_eq!(is_ipv4(b"fe80::1%eth0"), Ok(false));
+        assert_eq!(is_ipv4(b"10.0.0.1"), Ok(true));
     }
 }

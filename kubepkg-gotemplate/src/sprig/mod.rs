@@ -47,6 +47,7 @@ mod strings;
 mod url;
 mod words;
 
+pub use address::is_ipv4;
 pub use url::Url;
 
 use crate::func::Function;

@@ -224,7 +224,7 @@ fn parse_host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
         }
         None => unescape(literal, Part::Host)?,
     };
-    if address::is_v4(&address).map_err(|error| format!("invalid host: {error}"))? {
+    if address::is_ipv4(&address).map_err(|error| format!("invalid host: {error}"))? {
         return Err("invalid IP-literal".to_owned());
     }
     let mut out = vec![b'['];

@@ -36,19 +36,9 @@ pub struct TemplateOutput {
 impl TemplateOutput {
     /// The output as text; bytes that are no UTF-8 become replacement characters, as in a release record.
     pub fn text(&self) -> String {
-        if let Ok(text) = std::str::from_utf8(&self.bytes) {
-            return text.to_owned();
-        }
-        let mut text = String::with_capacity(self.bytes.len());
-        for chunk in self.bytes.utf8_chunks() {
-            text.push_str(chunk.valid());
-            text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-        }
-        text
+        kubepkg_gotemplate::encoded(&self.bytes)
     }
-}
 
-impl TemplateOutput {
     /// The line of the template that a line of the output comes from, both from 1; 0 when there is none.
     pub fn source_line(&self, line: usize) -> usize {
         let line = line.checked_sub(1).and_then(|line| self.lines.get(line));

@@ -6,7 +6,7 @@
 
 use kubepkg_gotemplate::GoString;
 
-use super::tree::{Table, Tree, deep_copy, printed, printed_as_bool, to_values};
+use super::tree::{Table, Tree, deep_copy, printed, to_values};
 use super::{Values, ValuesError};
 use crate::chart::Chart;
 use crate::go::text::quote;
@@ -108,7 +108,7 @@ fn chart_and_below(
             Some(other) => {
                 return Err(ValuesError::TypeMismatch {
                     chart: name.to_owned(),
-                    found: printed_as_bool(&other),
+                    found: printed("%t", &other),
                 });
             }
         };
@@ -268,13 +268,13 @@ impl Tables<'_> {
                     self.lay(&present, &default, &full(&key));
                 }
                 (Some(_), Tree::Map(default)) => {
-                    let (full, printed) = (full(&key), printed(&Tree::Map(default)));
+                    let (full, printed) = (full(&key), printed("%v", &Tree::Map(default)));
                     self.warnings.push(format!(
                         "warning: cannot overwrite table with non table for {full} ({printed})"
                     ));
                 }
                 (Some(Tree::Map(_)), default) if !default.is_nil() => {
-                    let (full, printed) = (full(&key), printed(&default));
+                    let (full, printed) = (full(&key), printed("%v", &default));
                     self.warnings.push(format!(
                         "warning: destination for {full} is a table. Ignoring non-table value ({printed})"
                     ));

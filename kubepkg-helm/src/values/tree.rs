@@ -1,14 +1,12 @@
 //! Values with Go's sharing, as templates see them: a map that stands in two places is one map. Coalescing globals
 //! and templates that change their values can be seen through it, so the tree is kept until rendering is over.
 
-use std::fmt::Write as _;
-
+use kubepkg_gotemplate::fmt::printf;
 use kubepkg_gotemplate::{GoString, List};
 pub(crate) use kubepkg_gotemplate::{Map as Table, Value as Tree};
 use serde_json::{Map, Number, Value};
 
 use super::Values;
-use crate::go::text::float_g;
 
 /// A map that shares nothing with anything.
 pub(crate) fn table_of(map: &Map<String, Value>) -> Table {
@@ -67,57 +65,13 @@ pub(crate) fn to_values(table: &Table) -> Values {
     Values::from(json_entries(table))
 }
 
-/// As Go's `fmt` prints it with `%v`.
-pub(crate) fn printed(tree: &Tree) -> String {
-    let mut out = String::new();
-    print(tree, &mut out, false, true);
-    out
-}
-
-/// As Go's `fmt` prints it with the verb `%t`, which fits booleans only.
-pub(crate) fn printed_as_bool(tree: &Tree) -> String {
-    let mut out = String::new();
-    print(tree, &mut out, true, true);
-    out
-}
-
-fn print(tree: &Tree, out: &mut String, as_bool: bool, top: bool) {
-    let (kind, text) = match tree {
-        Tree::Bool(yes) => return out.push_str(if *yes { "true" } else { "false" }),
-        Tree::Int(_, whole) => ("int64=", whole.to_string()),
-        Tree::Float(_, float) => ("float64=", float_g(&format!("{float:e}"))),
-        Tree::String(text) => ("string=", text.to_encoded()),
-        Tree::List(items) => {
-            out.push('[');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    out.push(' ');
-                }
-                print(item, out, as_bool, false);
-            }
-            return out.push(']');
-        }
-        Tree::Map(table) => {
-            out.push_str("map[");
-            for (at, (key, item)) in table.borrow().iter().enumerate() {
-                if at > 0 {
-                    out.push(' ');
-                }
-                print(&Tree::String(key.clone()), out, as_bool, false);
-                out.push(':');
-                print(item, out, as_bool, false);
-            }
-            return out.push(']');
-        }
-        _ if as_bool && top => ("", "<nil>".to_owned()),
-        _ => return out.push_str("<nil>"),
-    };
-    let written = if as_bool {
-        write!(out, "%!t({kind}{text})")
-    } else {
-        write!(out, "{text}")
-    };
-    debug_assert!(written.is_ok(), "a String takes everything");
+/// As Go's `fmt` prints it with a verb: `%v`, or `%t`, which fits booleans only. What is too large to be printed is
+/// told of instead.
+pub(crate) fn printed(verb: &str, tree: &Tree) -> String {
+    match printf(verb.as_bytes(), std::slice::from_ref(tree)) {
+        Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+        Err(error) => error.to_string(),
+    }
 }
 
 /// The map at a dotted path, as `Values.Table` of Helm; `Err` names the part that is no map.

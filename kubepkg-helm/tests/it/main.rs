@@ -19,6 +19,8 @@ mod links;
 mod lock;
 mod misc;
 mod package;
+#[cfg(feature = "cluster")]
+mod readiness;
 mod schema;
 mod templates;
 mod vectors;

@@ -34,6 +34,8 @@ fn vectors(name: &str) -> Vectors<'_> {
         "helm-vals",
         "jsonschema-charts",
         "jsonschema-single",
+        "kstatus-aggregate",
+        "kstatus-status",
         "oci-tar-load",
         "oci-tar-package",
     );

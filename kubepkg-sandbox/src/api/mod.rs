@@ -38,7 +38,7 @@ mod patch;
 mod path;
 mod prepare;
 mod protobuf;
-mod quantity;
+pub(crate) mod quantity;
 mod registry;
 mod request;
 mod selector;

@@ -1,6 +1,6 @@
 //! Faults at some requests of every scenario; `cargo xtask simulate` tries all of them.
 
-use kubepkg_simulation::{Case, Fault, SCENARIOS, calm, check, positions};
+use kubepkg_simulation::{Case, Fault, Run, SCENARIOS, Scenario, calm, check, positions};
 
 /// Every how manieth case is run here: all together are some seventeen thousand.
 const STRIDE: usize = 401;
@@ -36,6 +36,19 @@ fn some_faults_of_every_kind_end_well_in_every_scenario() {
     assert!(findings.is_empty(), "{told}");
 }
 
+/// The run of a scenario in which something goes wrong, and which comes to the same end.
+fn ends_well(seed: u64, scenario: &Scenario, fault: Fault, at: u64, calm: &Run) -> Run {
+    let case = Case {
+        seed,
+        scenario: *scenario,
+        fault,
+        at,
+    };
+    let (run, finding) = check(case, calm);
+    assert_eq!(finding.map(|finding| finding.to_string()), None);
+    run
+}
+
 /// A crash in the middle of everything: an install, an upgrade that fails, and the way back.
 #[test]
 fn the_operator_is_killed_again_and_again_on_the_way_back() {
@@ -43,16 +56,7 @@ fn the_operator_is_killed_again_and_again_on_the_way_back() {
     let calm = calm(1, *scenario);
     let fault = Fault::named("crash-after").unwrap();
     for at in positions(&calm, fault).into_iter().step_by(24) {
-        let (seed, scenario) = (1, *scenario);
-        let case = Case {
-            seed,
-            scenario,
-            fault,
-            at,
-        };
-        let (run, finding) = check(case, &calm);
-        assert_eq!(run.kills, 1);
-        assert_eq!(finding.map(|finding| finding.to_string()), None);
+        assert_eq!(ends_well(1, scenario, fault, at, &calm).kills, 1);
     }
 }
 
@@ -60,21 +64,12 @@ fn the_operator_is_killed_again_and_again_on_the_way_back() {
 /// are those of its start.
 #[test]
 fn an_operator_ends_in_order_before_it_works_and_at_work() {
-    let scenario = SCENARIOS[0];
-    let calm = calm(0, scenario);
+    let scenario = &SCENARIOS[0];
+    let calm = calm(0, *scenario);
     let fault = Fault::named("asked-to-end").unwrap();
     let at_work = positions(&calm, fault).into_iter().skip(6).step_by(16);
     for at in (0..6).chain(at_work) {
-        let seed = 0;
-        let case = Case {
-            seed,
-            scenario,
-            fault,
-            at,
-        };
-        let (run, finding) = check(case, &calm);
-        assert_eq!(run.kills, 1);
-        assert_eq!(finding.map(|finding| finding.to_string()), None);
+        assert_eq!(ends_well(0, scenario, fault, at, &calm).kills, 1);
     }
 }
 
@@ -84,17 +79,8 @@ fn a_read_that_fails_applies_nothing_again() {
     let scenario = SCENARIOS.iter().find(|s| s.name == "upgrade").unwrap();
     let calm = calm(0, *scenario);
     for fault in ["unreachable", "lost", "refused", "throttled"] {
-        let (seed, scenario, at) = (0, *scenario, 57);
         let fault = Fault::named(fault).unwrap();
-        let case = Case {
-            seed,
-            scenario,
-            fault,
-            at,
-        };
-        let (run, finding) = check(case, &calm);
-        assert_eq!(run.met.len(), 1);
-        assert_eq!(finding.map(|finding| finding.to_string()), None);
+        assert_eq!(ends_well(0, scenario, fault, 57, &calm).met.len(), 1);
     }
 }
 
@@ -107,14 +93,6 @@ fn stale_reads_do_no_lasting_harm() {
     let fault = Fault::named("forced-stale").unwrap();
     let all = positions(&calm, fault);
     for at in all.into_iter().filter(|at| [4, 26, 42, 53].contains(at)) {
-        let (seed, scenario) = (0, *scenario);
-        let case = Case {
-            seed,
-            scenario,
-            fault,
-            at,
-        };
-        let (_, finding) = check(case, &calm);
-        assert_eq!(finding.map(|finding| finding.to_string()), None);
+        ends_well(0, scenario, fault, at, &calm);
     }
 }

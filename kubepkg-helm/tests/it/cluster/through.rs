@@ -18,6 +18,8 @@ use kubepkg_sandbox::{ApiOptions, ApiServer, ControlPlane, Controllers, Options}
 use kubepkg_vectors::Vectors;
 use serde_json::{Value, json};
 
+use crate::readiness::compare;
+
 const ROWS: Vectors<'_> = Vectors {
     name: "kstatus-server",
     packed: include_bytes!("../../vectors/kstatus-status.jsonl.gz"),
@@ -383,38 +385,6 @@ fn read(row: &Value, object: &Value) -> Result<Readiness, AssessError> {
     // Rows without an age are older than anything that a rule asks for.
     let age = row["creation_age_seconds"].as_i64().unwrap_or(3600);
     assess(object, created + SignedDuration::from_secs(age))
-}
-
-fn compare(read: &Result<Readiness, AssessError>, expected: &Value) -> Result<(), String> {
-    let wrong = || Err(format!("{read:?} instead of {expected}"));
-    match read {
-        Err(error) if expected["error"] == error.to_string() => Ok(()),
-        Err(_) => wrong(),
-        Ok(answer) => {
-            let said = [answer.status.as_str(), &answer.message];
-            let conditions: Vec<&Value> = expected["conditions"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .collect();
-            let same = match (conditions.as_slice(), &answer.cause) {
-                ([], None) => true,
-                ([one], Some(cause)) => ["type", "reason", "message"]
-                    .map(|field| one[field].as_str().unwrap_or_default())
-                    .eq(&[cause.kind, &cause.reason, &cause.message]),
-                _ => false,
-            };
-            if same
-                && said
-                    == ["status", "message"]
-                        .map(|field| expected[field].as_str().unwrap_or_default())
-            {
-                Ok(())
-            } else {
-                wrong()
-            }
-        }
-    }
 }
 
 /// Takes out what differs between any two servers.

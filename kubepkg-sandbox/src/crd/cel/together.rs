@@ -32,10 +32,7 @@ pub(super) fn list(items: Vec<Value>, keys: Option<Vec<String>>) -> Value {
 }
 
 fn in_value(value: &Value) -> Option<&Together> {
-    match value {
-        Value::Opaque(opaque) => opaque.downcast_ref(),
-        _ => None,
-    }
+    super::typed::held(value)
 }
 
 /// A value as a list without more to it, when it is one of these.

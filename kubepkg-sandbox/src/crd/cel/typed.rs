@@ -12,6 +12,14 @@ use super::fit;
 use super::together;
 use super::values::of_key;
 
+/// What a library keeps in a value, when it is of this type.
+pub(super) fn held<T: Opaque>(value: &Value) -> Option<&T> {
+    match value {
+        Value::Opaque(opaque) => opaque.downcast_ref(),
+        _ => None,
+    }
+}
+
 /// A type, as a value.
 #[derive(Debug, PartialEq, Eq)]
 struct Type(String);

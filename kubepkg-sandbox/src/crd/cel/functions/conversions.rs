@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube_cel::cel::Value;
+use kubepkg_gotemplate::time::Duration;
 
 use super::super::run::{Fault, Outcome};
 use super::super::typed;
@@ -212,71 +213,11 @@ fn to_duration(called: &mut Called<'_>) -> Outcome {
         [span @ Value::Duration(_)] => Ok(span.clone()),
         [from @ Value::Int(_)] => Err(no_conversion(called, from)),
         [from @ Value::String(text)] => {
-            let count = nanoseconds(text).ok_or_else(|| no_conversion(called, from))?;
+            let span = Duration::parse(text.as_bytes());
+            let Duration(count) = span.map_err(|_| no_conversion(called, from))?;
             let text = [Value::String(Arc::new(format!("{count}ns")))];
             hand_on(&mut called.with(&text))
         }
         _ => Err(called.no_overload()),
-    }
-}
-
-const UNITS: &[(&str, u64)] = &[
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
-
-/// A span as Go's `time.ParseDuration` reads it.
-fn nanoseconds(text: &str) -> Option<i64> {
-    let is_negative = text.starts_with('-');
-    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if rest == "0" {
-        return Some(0);
-    }
-    let mut total: u64 = 0;
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    loop {
-        let (whole, after) = rest.split_at(digits(rest));
-        let (fraction, after) = match after.strip_prefix('.') {
-            Some(after) => after.split_at(digits(after)),
-            None => ("", after),
-        };
-        let end = after.find(|sign: char| sign == '.' || sign.is_ascii_digit());
-        let (unit, after) = after.split_at(end.unwrap_or(after.len()));
-        let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
-        if whole.is_empty() && fraction.is_empty() {
-            return None;
-        }
-        let whole: u64 = if whole.is_empty() {
-            0
-        } else {
-            whole.parse().ok()?
-        };
-        total = total.checked_add(whole.checked_mul(*unit)?)?;
-        if !fraction.is_empty() {
-            let part: f64 = format!("0.{fraction}").parse().ok()?;
-            #[expect(
-                clippy::cast_precision_loss,
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "as Go counts fractions, which are below one"
-            )]
-            let part = (part * *unit as f64) as u64;
-            total = total.checked_add(part)?;
-        }
-        rest = after;
-        if rest.is_empty() {
-            break;
-        }
-    }
-    if is_negative {
-        0_i64.checked_sub_unsigned(total)
-    } else {
-        i64::try_from(total).ok()
     }
 }

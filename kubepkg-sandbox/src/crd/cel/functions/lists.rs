@@ -5,11 +5,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use kube_cel::cel::Value;
-use kube_cel::cel::objects::OptionalValue;
 
-use super::super::run::{Fault, Meter, Outcome, as_optional, calculated, compared, equal};
+use super::super::run::{
+    Fault, Meter, Outcome, as_optional, calculated, compared, equal, optional,
+};
 use super::super::typed;
-use super::{Called, Function};
+use super::{Called, Function, int};
 
 pub(super) fn named(name: &str) -> Option<Function> {
     Some(match name {
@@ -66,16 +67,6 @@ pub(super) fn named(name: &str) -> Option<Function> {
 
 fn list(items: Vec<Value>) -> Value {
     Value::List(Arc::new(items))
-}
-
-fn optional(value: Option<Value>) -> Value {
-    Value::Opaque(Arc::new(
-        value.map_or_else(OptionalValue::none, OptionalValue::of),
-    ))
-}
-
-fn int(count: usize) -> Value {
-    Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 fn items<'c>(called: &Called<'c>) -> Result<&'c [Value], Fault> {

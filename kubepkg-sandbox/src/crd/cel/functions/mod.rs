@@ -91,6 +91,11 @@ impl<'c> Called<'c> {
     }
 }
 
+/// A count, or a place in a list or a text.
+fn int(count: usize) -> Value {
+    Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
 fn same(called: &mut Called<'_>, wanted: bool) -> Outcome {
     match called.values {
         [a, b] => Ok(Value::Bool(equal(a, b, called.meter)? == wanted)),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use kube_cel::cel::Value;
-use kube_cel::cel::objects::{Opaque, OptionalValue};
+use kube_cel::cel::objects::Opaque;
 
-use super::super::run::Outcome;
+use super::super::run::{Outcome, optional};
+use super::super::typed;
 use super::{Called, Function, urls};
 use crate::api::names;
 use crate::crd::formats;
@@ -56,10 +57,7 @@ pub(super) fn named(name: &str) -> Option<Function> {
     }
     match name {
         "format.named" => Some(|called| match called.values {
-            [Value::String(name)] => {
-                let found = of(name).map_or_else(OptionalValue::none, OptionalValue::of);
-                Ok(Value::Opaque(Arc::new(found)))
-            }
+            [Value::String(name)] => Ok(optional(of(name))),
             _ => Err(called.no_overload()),
         }),
         "validate" => Some(validate),
@@ -74,10 +72,7 @@ fn of(name: &str) -> Option<Value> {
 
 /// The format in a value.
 pub(in super::super) fn in_value(value: &Value) -> Option<&'static Format> {
-    match value {
-        Value::Opaque(opaque) => opaque.downcast_ref::<&'static Format>().copied(),
-        _ => None,
-    }
+    typed::held::<&'static Format>(value).copied()
 }
 
 fn validate(called: &mut Called<'_>) -> Outcome {
@@ -86,13 +81,11 @@ fn validate(called: &mut Called<'_>) -> Outcome {
     };
     let format = in_value(format).ok_or_else(|| called.no_overload())?;
     let offences = offences(format.name, text);
-    let found = if offences.is_empty() {
-        OptionalValue::none()
-    } else {
+    let found = (!offences.is_empty()).then(|| {
         let offences = offences.into_iter().map(|why| Value::String(Arc::new(why)));
-        OptionalValue::of(Value::List(Arc::new(offences.collect())))
-    };
-    Ok(Value::Opaque(Arc::new(found)))
+        Value::List(Arc::new(offences.collect()))
+    });
+    Ok(optional(found))
 }
 
 /// What stands before a generated part may end as no name does.

@@ -10,10 +10,10 @@ use kube_cel::cel::Value;
 use kube_cel::cel::objects::Opaque;
 
 use super::super::run::{Fault, Outcome};
+use super::super::typed;
 use super::{Called, Function, semvers};
+use crate::api::quantity;
 
-const FORMAT: &str = "quantities must match the regular expression \
-    '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const SUFFIX: &str = "unable to parse quantity's suffix";
 /// Digits that the API server holds in 64 bits.
 const FAST_DIGITS: i64 = 18;
@@ -71,12 +71,12 @@ impl Quantity {
             None => ("", rest),
         };
         if text.is_empty() {
-            return Err(FORMAT);
+            return Err(quantity::OFFENCE);
         }
         let letters = suffix.trim_start_matches(|sign| "eEinumkKMGTP".contains(sign));
         let exponent = letters.strip_prefix(['+', '-']).unwrap_or(letters);
         if !exponent.bytes().all(|digit| digit.is_ascii_digit()) {
-            return Err(FORMAT);
+            return Err(quantity::OFFENCE);
         }
         let (form, exponent) = suffix_of(suffix).ok_or(SUFFIX)?;
         if whole.is_empty() && fraction.is_empty() && !(bare.is_empty() || rest.starts_with('.')) {
@@ -296,10 +296,7 @@ impl Opaque for Quantity {
 }
 
 fn quantity(value: &Value) -> Option<&Quantity> {
-    match value {
-        Value::Opaque(opaque) => opaque.downcast_ref(),
-        _ => None,
-    }
+    typed::held(value)
 }
 
 pub(super) fn text_of(value: &Value) -> Option<String> {

@@ -9,6 +9,7 @@ use kube_cel::cel::objects::Opaque;
 use kubepkg_yaml::go_quote;
 
 use super::super::run::{Fault, Outcome};
+use super::super::typed;
 use super::Called;
 
 /// A version. What was built is shown, and not compared.
@@ -75,10 +76,7 @@ impl Opaque for Semver {
 }
 
 fn version(value: &Value) -> Option<&Semver> {
-    match value {
-        Value::Opaque(opaque) => opaque.downcast_ref(),
-        _ => None,
-    }
+    typed::held(value)
 }
 
 pub(super) fn text_of(value: &Value) -> Option<String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube_cel::cel::Value;
 
 use super::super::run::{Fault, Outcome};
-use super::{Called, Function, format};
+use super::{Called, Function, format, int};
 use crate::crd::pattern;
 
 pub(super) fn named(name: &str) -> Option<Function> {
@@ -35,10 +35,6 @@ fn text(text: impl Into<String>) -> Value {
 
 fn texts(parts: impl IntoIterator<Item = String>) -> Value {
     Value::List(Arc::new(parts.into_iter().map(text).collect()))
-}
-
-fn int(count: usize) -> Value {
-    Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 fn size(called: &mut Called<'_>) -> Outcome {

@@ -10,6 +10,7 @@ use kubepkg_gotemplate::sprig::Url as GoUrl;
 use kubepkg_yaml::go_quote;
 
 use super::super::run::{Fault, Outcome};
+use super::super::typed;
 use super::{Called, Function};
 
 struct Url(GoUrl);
@@ -45,10 +46,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn url(value: &Value) -> Option<&Url> {
-    match value {
-        Value::Opaque(opaque) => opaque.downcast_ref(),
-        _ => None,
-    }
+    typed::held(value)
 }
 
 pub(super) fn text_of(value: &Value) -> Option<String> {

@@ -21,6 +21,7 @@ use super::cost::{NEW_LIST, NEW_MAP, STEP, actual};
 use super::functions::Called;
 use super::parse::ACCUMULATOR;
 use super::together;
+use super::typed;
 use super::values::of_key;
 pub(super) use operators::{calculated, compared, entry, equal, no_operator};
 #[cfg(test)]
@@ -158,16 +159,13 @@ impl<'s> Scope<'s> {
     }
 }
 
-fn optional(value: Option<Value>) -> Value {
+pub(super) fn optional(value: Option<Value>) -> Value {
     let optional = value.map_or_else(OptionalValue::none, OptionalValue::of);
     Value::Opaque(Arc::new(optional))
 }
 
 pub(super) fn as_optional(value: &Value) -> Option<&OptionalValue> {
-    match value {
-        Value::Opaque(opaque) => opaque.downcast_ref(),
-        _ => None,
-    }
+    typed::held(value)
 }
 
 impl Machine<'_> {

@@ -232,36 +232,30 @@ pub(crate) fn no_operator(name: &str, value: &Value) -> Fault {
     }
 }
 
-fn whole_numbers(name: &str, a: i64, b: i64) -> Outcome {
-    let found = match name {
-        "_+_" => a.checked_add(b),
-        "_-_" => a.checked_sub(b),
-        "_*_" => a.checked_mul(b),
-        "_/_" if b == 0 => return Err(Fault::error("division by zero")),
-        "_/_" => a.checked_div(b),
-        "_%_" if b == 0 => return Err(Fault::error("modulus by zero")),
-        "_%_" => a.checked_rem(b),
-        _ => return Err(Fault::no_overload()),
+/// What both kinds of whole numbers have in common.
+macro_rules! checked {
+    ($name:expr, $a:expr, $b:expr) => {
+        match $name {
+            "_+_" => $a.checked_add($b),
+            "_-_" => $a.checked_sub($b),
+            "_*_" => $a.checked_mul($b),
+            "_/_" if $b == 0 => return Err(Fault::error("division by zero")),
+            "_/_" => $a.checked_div($b),
+            "_%_" if $b == 0 => return Err(Fault::error("modulus by zero")),
+            "_%_" => $a.checked_rem($b),
+            _ => return Err(Fault::no_overload()),
+        }
     };
-    found
-        .map(Value::Int)
-        .ok_or_else(|| Fault::error("integer overflow"))
+}
+
+fn whole_numbers(name: &str, a: i64, b: i64) -> Outcome {
+    let found = checked!(name, a, b).map(Value::Int);
+    found.ok_or_else(|| Fault::error("integer overflow"))
 }
 
 fn unsigned(name: &str, a: u64, b: u64) -> Outcome {
-    let found = match name {
-        "_+_" => a.checked_add(b),
-        "_-_" => a.checked_sub(b),
-        "_*_" => a.checked_mul(b),
-        "_/_" if b == 0 => return Err(Fault::error("division by zero")),
-        "_/_" => a.checked_div(b),
-        "_%_" if b == 0 => return Err(Fault::error("modulus by zero")),
-        "_%_" => a.checked_rem(b),
-        _ => return Err(Fault::no_overload()),
-    };
-    found
-        .map(Value::UInt)
-        .ok_or_else(|| Fault::error("unsigned integer overflow"))
+    let found = checked!(name, a, b).map(Value::UInt);
+    found.ok_or_else(|| Fault::error("unsigned integer overflow"))
 }
 
 /// Sums and differences of times. The library's own operators refuse what is beyond the ends of times.

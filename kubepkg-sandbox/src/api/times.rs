@@ -20,6 +20,8 @@ mod tests {
             "2024-02-29T00:00:00Z",
             "2024-01-01T23:59:59.123456789+01:00",
             "0000-01-01T00:00:00Z",
+            "2024-01-01T00:00:00,5Z",
+            "2024-01-01T00:00:00+24:00",
         ] {
             assert_eq!(offence(good, false), None, "{good}");
         }
@@ -44,6 +46,14 @@ mod tests {
             (
                 "2023-02-29T00:00:00Z",
                 r#"parsing time "2023-02-29T00:00:00Z": day out of range"#,
+            ),
+            (
+                "2024-01-01T00:00:00+99:00",
+                r#"parsing time "2024-01-01T00:00:00+99:00": time zone offset hour out of range"#,
+            ),
+            (
+                "2024-01-01T00:00:00+23:61",
+                r#"parsing time "2024-01-01T00:00:00+23:61": time zone offset minute out of range"#,
             ),
             (
                 "2024-01-01T00:00:00Zx",

@@ -27,11 +27,15 @@ pub fn unquote(literal: &[u8]) -> Result<Vec<u8>, InvalidSyntax> {
     let inner = literal.get(1..literal.len() - 1).ok_or(InvalidSyntax)?;
     match first {
         b'`' => {
-            if inner.contains(&b'`') {
+            if memchr::memchr(b'`', inner).is_some() {
                 return Err(InvalidSyntax);
             }
             // Carriage returns inside a raw string are dropped.
-            Ok(inner.iter().copied().filter(|b| *b != b'\r').collect())
+            let mut out = inner.to_vec();
+            if memchr::memchr(b'\r', inner).is_some() {
+                out.retain(|b| *b != b'\r');
+            }
+            Ok(out)
         }
         b'"' => {
             let mut out = Vec::with_capacity(inner.len());

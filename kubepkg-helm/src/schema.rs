@@ -10,6 +10,7 @@ mod formats;
 mod kept;
 mod message;
 mod place;
+mod plain;
 
 use std::error::Error;
 use std::thread::ScopedJoinHandle;
@@ -21,7 +22,7 @@ use crate::chart::Chart;
 use crate::go::json::syntax_error;
 use crate::go::text::quote;
 use crate::values::{Values, short_object};
-use kept::Compiled;
+use kept::{Compiled, Schema};
 
 /// Where a chart's schema stands, as the messages name it.
 const LOCATION: &str = "file:///values.schema.json";
@@ -130,13 +131,18 @@ fn beside<T>(
     })
 }
 
-fn validate_here(schema: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {
-    let compiled = kept::or_compile(schema, || compile(schema))?;
+fn validate_here(text: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {
+    let schema = kept::or_read(text, || read(text))?;
     let instance = short_object(values);
-    if refers(schema) {
-        cost::check(&read(schema)?, &instance)?;
+    let plain = schema.plain.as_ref();
+    if plain.is_some_and(|plain| plain.accepts(&schema.document, &instance)) {
+        return Ok(());
     }
-    check(&compiled, schema, &instance)
+    let compiled = schema.compiled(compile)?;
+    if refers(text) {
+        cost::check(&schema.document, &instance)?;
+    }
+    check(compiled, &schema, &instance)
 }
 
 /// Whether the text of a schema may have a reference in it, perhaps with an escaped letter. Without one, a check makes no
@@ -149,14 +155,14 @@ fn refers(schema: &[u8]) -> bool {
             .any(|window| window == b"Ref\"" || window == b"$ref")
 }
 
-fn check(compiled: &Compiled, schema: &[u8], instance: &Value) -> Result<(), String> {
+fn check(compiled: &Compiled, schema: &Schema, instance: &Value) -> Result<(), String> {
     let Err(error) = compiled.schemas.validate(instance, compiled.wanted) else {
         return Ok(());
     };
     if message::is_spurious(&error) {
         return Ok(());
     }
-    let text = message::of(&error, &read(schema)?);
+    let text = message::of(&error, &schema.document);
     let heading = format!("jsonschema validation failed with '{LOCATION}#'\n");
     Err(format!(
         "{}\n",
@@ -164,7 +170,7 @@ fn check(compiled: &Compiled, schema: &[u8], instance: &Value) -> Result<(), Str
     ))
 }
 
-fn compile(schema: &[u8]) -> Result<Compiled, String> {
+fn compile(schema: &Value) -> Result<Compiled, String> {
     let mut compiler = Compiler::new();
     let mut loaders = SchemeUrlLoader::new();
     loaders.register("urn", Box::new(Anything));
@@ -172,7 +178,7 @@ fn compile(schema: &[u8]) -> Result<Compiled, String> {
     formats::register(&mut compiler);
     let failed = |error: CompileError| compile_message(&error);
     compiler
-        .add_resource(LOCATION, read(schema)?)
+        .add_resource(LOCATION, schema.clone())
         .map_err(failed)?;
     let mut schemas = Schemas::new();
     let wanted = compiler.compile(LOCATION, &mut schemas).map_err(failed)?;

@@ -302,5 +302,10 @@ impl<'a> Parser<'a> {
 /// Whether the text between the quotes stands for itself: most do.
 fn is_plain(literal: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii() && !matches!(byte, b'\\' | b'"' | b'\n');
-    matches!(literal, [b'"', inner @ .., b'"'] if inner.iter().all(plain))
+    match literal {
+        [b'"', inner @ .., b'"'] => inner.iter().all(plain),
+        // Of a raw string only carriage returns are dropped.
+        [b'`', inner @ .., b'`'] => memchr::memchr(b'\r', inner).is_none(),
+        _ => false,
+    }
 }

@@ -1,11 +1,14 @@
-//! Compiled schemas are kept: compiling one costs many times what checking values against it does, and a program that
-//! renders a chart often renders it again. Kept by the text of the schema, as many as a distribution's charts have; all
-//! are let go of when there would be more.
+//! Schemas are kept: reading one, and compiling it above all, costs many times what checking values against it does, and
+//! a program that renders a chart often renders it again. Kept by the text of the schema, as many as a distribution's
+//! charts have; all are let go of when there would be more.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use boon::{SchemaIndex, Schemas};
+use serde_json::Value;
+
+use super::plain::Plain;
 
 /// Schemas that are kept at most.
 const MAX_SCHEMAS: usize = 64;
@@ -18,35 +21,62 @@ pub(super) struct Compiled {
     pub(super) wanted: SchemaIndex,
 }
 
+/// A schema that was read.
+pub(super) struct Schema {
+    pub(super) document: Value,
+    /// Set when it can be asked as it stands.
+    pub(super) plain: Option<Plain>,
+    compiled: OnceLock<Result<Compiled, String>>,
+}
+
+impl Schema {
+    pub(super) fn new(document: Value) -> Self {
+        Self {
+            plain: Plain::of(&document),
+            document,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// The compiled form, made when it is first asked for, or why there is none.
+    pub(super) fn compiled(
+        &self,
+        compile: impl FnOnce(&Value) -> Result<Compiled, String>,
+    ) -> Result<&Compiled, String> {
+        let compiled = self.compiled.get_or_init(|| compile(&self.document));
+        compiled.as_ref().map_err(Clone::clone)
+    }
+}
+
 #[derive(Default)]
 struct Kept {
-    schemas: HashMap<Arc<[u8]>, Arc<Compiled>>,
+    schemas: HashMap<Arc<[u8]>, Arc<Schema>>,
     bytes: usize,
 }
 
 static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
 
-/// The compiled schema of this text; made by `compile` when it is not kept. One that can't be compiled is not kept.
-pub(super) fn or_compile(
+/// The schema of this text; read by `read` when it is not kept. One that can't be read is not kept.
+pub(super) fn or_read(
     text: &[u8],
-    compile: impl FnOnce() -> Result<Compiled, String>,
-) -> Result<Arc<Compiled>, String> {
+    read: impl FnOnce() -> Result<Value, String>,
+) -> Result<Arc<Schema>, String> {
     let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let found = kept().schemas.get(text).cloned();
     if let Some(found) = found {
         return Ok(found);
     }
-    let compiled = Arc::new(compile()?);
+    let schema = Arc::new(Schema::new(read()?));
     if text.len() <= MAX_BYTES {
         let mut kept = kept();
         if kept.schemas.len() >= MAX_SCHEMAS || kept.bytes + text.len() > MAX_BYTES {
             *kept = Kept::default();
         }
-        if kept.schemas.insert(text.into(), compiled.clone()).is_none() {
+        if kept.schemas.insert(text.into(), schema.clone()).is_none() {
             kept.bytes += text.len();
         }
     }
-    Ok(compiled)
+    Ok(schema)
 }
 
 #[cfg(test)]
@@ -61,14 +91,16 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_is_compiled_once_and_an_error_each_time() {
+    fn the_same_text_is_read_and_compiled_once() {
         let text = b"{\"title\": \"kept\"}";
-        let first = or_compile(text, || Ok(compiled())).unwrap();
-        let second = or_compile(text, || Err("compiled twice".into())).unwrap();
+        let first = or_read(text, || Ok(true.into())).unwrap();
+        let second = or_read(text, || Err("read twice".into())).unwrap();
         assert!(Arc::ptr_eq(&first, &second));
-        let broken = b"{\"title\": \"broken\"}";
+        assert!(first.compiled(|_| Ok(compiled())).is_ok());
+        assert!(second.compiled(|_| Err("compiled twice".into())).is_ok());
+        let broken = b"{\"title\": \"broken\"";
         for reason in ["one", "two"] {
-            let refused = or_compile(broken, || Err(reason.into()));
+            let refused = or_read(broken, || Err(reason.into()));
             assert_eq!(refused.err().as_deref(), Some(reason));
         }
     }

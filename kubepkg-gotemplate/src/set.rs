@@ -80,12 +80,23 @@ impl TemplateSet {
     /// The text is not a template, or calls an unknown function. The set is unchanged then.
     pub fn parse(&mut self, name: &str, text: impl Into<GoString>) -> Result<(), ParseError> {
         for template in compile(name, &text.into(), &self.funcs, &mut self.pool)? {
-            if template.is_empty && self.templates.contains_key(&template.name) {
-                continue;
-            }
-            self.templates.insert(template.name.clone(), template);
+            self.add(template);
         }
         Ok(())
+    }
+
+    /// Adds the templates of another set as if its texts had been parsed here, behind those of this one: a program may
+    /// parse texts on several threads.
+    pub fn extend(&mut self, other: Self) {
+        for template in other.templates.into_values() {
+            self.add(template);
+        }
+    }
+
+    fn add(&mut self, template: Arc<Template>) {
+        if !(template.is_empty && self.templates.contains_key(&template.name)) {
+            self.templates.insert(template.name.clone(), template);
+        }
     }
 
     /// The names of all templates, sorted.

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cluster")]
 mod apply;
+mod beside;
 mod capabilities;
 mod chart;
 #[cfg(feature = "cluster")]

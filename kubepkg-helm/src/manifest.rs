@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::beside::in_halves;
 use crate::go::decode::{GoField, GoStruct, GoType, decode, load};
 use crate::go::path::base;
 use crate::go::text::is_blank;
@@ -295,8 +296,29 @@ pub fn sort_manifests<'a>(
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
     order: KindOrder,
 ) -> Result<Sorted, DocumentError> {
-    let mut sorted = Sorted::default();
-    let mut hooks: Vec<(Hook, usize)> = Vec::new();
+    let files: Vec<(&str, &str)> = files.into_iter().collect();
+    let (first, second) = in_halves(&files, |(_, text)| text.len(), read_documents);
+    let (mut hooks, mut manifests) = first?;
+    if let Some(second) = second {
+        let (more_hooks, more_manifests) = second?;
+        hooks.extend(more_hooks);
+        manifests.extend(more_manifests);
+    }
+    hooks.sort_by(|(one, _), (two, _)| order.compare(&one.kind, &two.kind));
+    let (hooks, hook_lines) = hooks.into_iter().unzip();
+    manifests.sort_by(|one, two| order.compare(&one.head.kind, &two.head.kind));
+    Ok(Sorted {
+        hooks,
+        hook_lines,
+        manifests,
+    })
+}
+
+/// Hooks with their lines, and resources.
+type Documents = (Vec<(Hook, usize)>, Vec<Manifest>);
+
+fn read_documents(files: &[(&str, &str)]) -> Result<Documents, DocumentError> {
+    let (mut hooks, mut manifests) = (Vec::new(), Vec::new());
     for (path, text) in files {
         if base(path).starts_with('_') || is_blank(text) {
             continue;
@@ -304,7 +326,7 @@ pub fn sort_manifests<'a>(
         for document in split_manifests(text) {
             let line = document.line;
             let failed = |message| DocumentError {
-                path: path.to_owned(),
+                path: (*path).to_owned(),
                 line,
                 message,
             };
@@ -316,8 +338,8 @@ pub fn sort_manifests<'a>(
                     let hook = hook(&head, events, path, content);
                     hooks.extend(hook.map(|hook| (hook, line)));
                 }
-                None => sorted.manifests.push(Manifest {
-                    path: path.to_owned(),
+                None => manifests.push(Manifest {
+                    path: (*path).to_owned(),
                     line,
                     content,
                     head,
@@ -326,12 +348,7 @@ pub fn sort_manifests<'a>(
             }
         }
     }
-    hooks.sort_by(|(one, _), (two, _)| order.compare(&one.kind, &two.kind));
-    (sorted.hooks, sorted.hook_lines) = hooks.into_iter().unzip();
-    sorted
-        .manifests
-        .sort_by(|one, two| order.compare(&one.head.kind, &two.head.kind));
-    Ok(sorted)
+    Ok((hooks, manifests))
 }
 
 /// The documents of a file that can't be read.

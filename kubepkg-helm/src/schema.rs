@@ -13,11 +13,11 @@ mod place;
 mod plain;
 
 use std::error::Error;
-use std::thread::ScopedJoinHandle;
 
 use boon::{CompileError, Compiler, Schemas, SchemeUrlLoader, UrlLoader};
 use serde_json::Value;
 
+use crate::beside::beside;
 use crate::chart::Chart;
 use crate::go::json::syntax_error;
 use crate::go::text::quote;
@@ -91,7 +91,7 @@ pub(crate) fn validate_beside<T>(
 ) -> (Result<(), String>, T) {
     let check = || validate(chart, values.as_map());
     if has_schema(chart) {
-        beside(check, work)
+        check_beside(check, work)
     } else {
         (check(), work())
     }
@@ -106,7 +106,7 @@ fn has_schema(chart: &Chart) -> bool {
 /// # Errors
 /// What is wrong with the values (ending in a line end) or with the schema.
 pub fn validate_against_schema(schema: &[u8], values: &Values) -> Result<(), String> {
-    beside(|| validate_here(schema, values.as_map()), || ()).0
+    check_beside(|| validate_here(schema, values.as_map()), || ()).0
 }
 
 /// The stack of a check: enough for the deepest that is not refused, and taken as it is needed.
@@ -114,21 +114,13 @@ const STACK: usize = 64 << 20;
 
 /// A check on a thread of its own, and other work on this one: compiler and validator go through schema and values by
 /// recursion, deeper than the stack of a worker may be.
-fn beside<T>(
+fn check_beside<T>(
     check: impl FnOnce() -> Result<(), String> + Send,
     work: impl FnOnce() -> T,
 ) -> (Result<(), String>, T) {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK);
-        let check = thread.spawn_scoped(scope, check);
-        let done = work();
-        let outcome = match check.map(ScopedJoinHandle::join) {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => Err(format!("the schema can't be checked: {error}")),
-        };
-        (outcome, done)
-    })
+    let (outcome, done) = beside(STACK, check, work);
+    let no_thread = |error| Err(format!("the schema can't be checked: {error}"));
+    (outcome.unwrap_or_else(no_thread), done)
 }
 
 fn validate_here(text: &[u8], values: &serde_json::Map<String, Value>) -> Result<(), String> {

@@ -39,7 +39,9 @@ impl Marks {
         // The line of the template where the current mark begins, and the line of the output where it does.
         let (mut line, mut began, mut follows) = (1, 0, false);
         let mut at = 0;
-        for (number, text) in out.split(|byte| *byte == b'\n').enumerate() {
+        let ends = memchr::memchr_iter(b'\n', out).chain([out.len()]);
+        for (number, end) in ends.enumerate() {
+            let text = out.get(at..end).unwrap_or_default();
             let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace());
             let seen = at + blank.count();
             while let Some((_, node)) = marks.next_if(|(mark, _)| *mark <= seen) {
@@ -48,7 +50,7 @@ impl Marks {
                 follows = matches!(self.source.kind(*node), NodeKind::Text(_));
             }
             lines.push(if follows { line + number - began } else { line });
-            at += text.len() + 1;
+            at = end + 1;
             // A text that began on this line but behind its first sign goes on from here.
             while let Some((_, node)) = marks.next_if(|(mark, _)| *mark < at) {
                 line = self.source.position(*node).0;

@@ -4,7 +4,7 @@
 //! it does **not** match, `**` is refused, a rule with a `/` must match the whole path.
 
 use super::ChartError;
-use crate::go::path::{base, matches};
+use crate::go::path::{Pattern, base, matches};
 
 /// The rules of one `.helmignore`.
 #[derive(Debug, Clone, Default)]
@@ -14,7 +14,7 @@ pub struct IgnoreRules {
 
 #[derive(Debug, Clone)]
 struct Rule {
-    pattern: String,
+    pattern: Pattern,
     whole_path: bool,
     negated: bool,
     only_folders: bool,
@@ -54,7 +54,7 @@ impl IgnoreRules {
     #[must_use]
     pub fn with_defaults(mut self) -> Self {
         self.rules.push(Rule {
-            pattern: "templates/.?*".into(),
+            pattern: Pattern::new("templates/.?*"),
             whole_path: true,
             negated: false,
             only_folders: false,
@@ -88,7 +88,7 @@ impl IgnoreRules {
             .map_or((false, rest), |rest| (true, rest));
         let whole_path = rooted || rest.contains('/');
         self.rules.push(Rule {
-            pattern: rest.to_owned(),
+            pattern: Pattern::new(rest),
             whole_path,
             negated,
             only_folders,
@@ -104,7 +104,7 @@ impl IgnoreRules {
         for rule in &self.rules {
             let name = if rule.whole_path { path } else { base(path) };
             let kind_fits = !rule.only_folders || is_folder;
-            let hit = kind_fits && matches(&rule.pattern, name).unwrap_or(false);
+            let hit = kind_fits && rule.pattern.matches(name).unwrap_or(false);
             if hit != rule.negated {
                 return true;
             }

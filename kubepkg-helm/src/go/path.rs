@@ -4,25 +4,50 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadPattern;
 
-/// `filepath.Match`: `*` and `?` stop at `/`, `[a-z]` and `[^a]` are classes, `\` escapes. The whole name must match.
+/// A pattern of `filepath.Match`: `*` and `?` stop at `/`, `[a-z]` and `[^a]` are classes, `\` escapes. The whole name
+/// must match.
+#[derive(Debug, Clone)]
+pub(crate) enum Pattern {
+    /// Most are a name,
+    Name(String),
+    /// or the end of one.
+    End(String),
+    Any(Vec<char>),
+}
+
+impl Pattern {
+    /// A pattern that may be bad.
+    pub(crate) fn new(text: &str) -> Self {
+        let plain = |text: &str| !text.contains(['*', '?', '[', '\\']);
+        match text.strip_prefix('*') {
+            Some(end) if plain(end) => Self::End(end.to_owned()),
+            None if plain(text) => Self::Name(text.to_owned()),
+            _ => Self::Any(text.chars().collect()),
+        }
+    }
+
+    /// Whether it matches.
+    ///
+    /// # Errors
+    /// [`BadPattern`], also when Go notices it only because the name reached that far.
+    pub(crate) fn matches(&self, name: &str) -> Result<bool, BadPattern> {
+        match self {
+            Self::Name(text) => Ok(name == text),
+            Self::End(end) => {
+                let before = name.strip_suffix(end.as_str());
+                Ok(before.is_some_and(|before| !before.contains('/')))
+            }
+            Self::Any(pattern) => match_from(pattern, &name.chars().collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// Whether a pattern matches, for one that is used once.
 ///
 /// # Errors
-/// [`BadPattern`], also when Go notices it only because the name reached that far.
+/// As [`Pattern::matches`].
 pub(crate) fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
-    // Most patterns are a name or the end of one.
-    let (star, literal) = match pattern.strip_prefix('*') {
-        Some(end) => (true, end),
-        None => (false, pattern),
-    };
-    if !literal.contains(['*', '?', '[', '\\']) {
-        let before = name.strip_suffix(literal);
-        return Ok(
-            before.is_some_and(|before| before.is_empty() || (star && !before.contains('/')))
-        );
-    }
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    match_from(&pattern, &name)
+    Pattern::new(pattern).matches(name)
 }
 
 fn match_from(mut pattern: &[char], mut name: &[char]) -> Result<bool, BadPattern> {

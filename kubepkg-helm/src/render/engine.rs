@@ -17,6 +17,7 @@ use kubepkg_gotemplate::{
 use super::env::RenderEnv;
 use super::objects::{self, VALUES};
 use super::{ReleaseFacts, RenderError, RenderOptions};
+use crate::beside::in_halves;
 use crate::capabilities::Capabilities;
 use crate::chart::Chart;
 use crate::go::path::{base, clean};
@@ -104,20 +105,16 @@ pub(super) fn run_with(
     let mut order: Vec<(&String, &Template<'_>)> = templates.iter().collect();
     order.sort_by_cached_key(|(path, _)| std::cmp::Reverse((path.matches('/').count(), *path)));
 
-    let mut set =
-        TemplateSet::new("gotpl", functions(options.lint)).with_missing_key(MissingKey::Zero);
     let (mut outputs, mut is_whole, mut goes_on) = (BTreeMap::new(), true, true);
-    for (path, template) in &order {
-        if let Err(error) = set.parse(path, Arc::clone(template.text)) {
-            is_whole = false;
-            let error = RenderError::Parse {
-                template: (*path).clone(),
-                line: error.line,
-                message: helm_parse_error(&error),
-            };
-            if !failed(error) {
-                break;
-            }
+    let texts: Vec<Text<'_>> = order
+        .iter()
+        .map(|(path, template)| (path.as_str(), template.text))
+        .collect();
+    let (set, errors) = parse(&texts, &functions(options.lint));
+    for error in errors {
+        is_whole = false;
+        if !failed(error) {
+            break;
         }
     }
 
@@ -171,6 +168,34 @@ pub(super) fn run_with(
         failed(RenderError::NoRandomness);
     }
     outputs
+}
+
+/// The path and the contents of a template.
+type Text<'a> = (&'a str, &'a Arc<[u8]>);
+
+/// The set of all templates, and what is wrong with those that can't be parsed.
+fn parse(texts: &[Text<'_>], functions: &FuncTable) -> (TemplateSet, Vec<RenderError>) {
+    let work = |texts: &[Text<'_>]| {
+        let mut set =
+            TemplateSet::new("gotpl", functions.clone()).with_missing_key(MissingKey::Zero);
+        let mut errors = Vec::new();
+        for (path, text) in texts {
+            if let Err(error) = set.parse(path, Arc::clone(text)) {
+                errors.push(RenderError::Parse {
+                    template: (*path).to_owned(),
+                    line: error.line,
+                    message: helm_parse_error(&error),
+                });
+            }
+        }
+        (set, errors)
+    };
+    let ((mut set, mut errors), second) = in_halves(texts, |(_, text)| text.len(), work);
+    if let Some((more, more_errors)) = second {
+        set.extend(more);
+        errors.extend(more_errors);
+    }
+    (set, errors)
 }
 
 /// The functions of Sprig and of Helm, made once.

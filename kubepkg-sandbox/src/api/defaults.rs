@@ -35,9 +35,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
         }
         ("", "limitranges") => {
             for limit in items(object, "/spec/limits") {
-                if let Some(limits) = limit.get("default").cloned() {
-                    default(limit, "defaultRequest", limits);
-                }
+                limits(limit);
             }
         }
         ("", "pods") => at(object, "/spec", |spec| {
@@ -78,7 +76,6 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
         ("batch", "jobs") => at(object, "/spec", job),
         ("batch", "cronjobs") => at(object, "/spec", cron_job),
         ("", "events") => event(object),
-        ("networking.k8s.io", "ingresses") => ingress(object),
         ("networking.k8s.io", "networkpolicies") => at(object, "/spec", network_policy),
         ("autoscaling", _) => at(object, "/spec", autoscaler),
         ("rbac.authorization.k8s.io", _) => rbac(kind, object),
@@ -86,10 +83,11 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
             default(object, "reclaimPolicy", "Delete");
             default(object, "volumeBindingMode", "Immediate");
         }
+        ("storage.k8s.io", "csidrivers") => at(object, "/spec", csi_driver),
         ("scheduling.k8s.io", "priorityclasses") => {
             default(object, "preemptionPolicy", "PreemptLowerPriority");
         }
-        ("admissionregistration.k8s.io", _) => webhooks(object),
+        ("admissionregistration.k8s.io", _) => webhooks(kind, object),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             crate::crd::definition::complete(object);
         }
@@ -370,7 +368,12 @@ fn job(spec: &mut Value) {
     default(spec, "completionMode", "NonIndexed");
     default(spec, "suspend", false);
     default(spec, "manualSelector", false);
-    default(spec, "podReplacementPolicy", "TerminatingOrFailed");
+    let policy = if spec["podFailurePolicy"].is_null() {
+        "TerminatingOrFailed"
+    } else {
+        "Failed"
+    };
+    default(spec, "podReplacementPolicy", policy);
     template(spec);
 }
 
@@ -407,6 +410,11 @@ fn service(spec: &mut Value) {
     }
     if kind == "LoadBalancer" {
         default(spec, "allocateLoadBalancerNodePorts", true);
+    }
+    if spec["sessionAffinity"] == "None"
+        && let Some(fields) = spec.as_object_mut()
+    {
+        fields.remove("sessionAffinityConfig");
     }
     if spec["sessionAffinity"] == "ClientIP" {
         default(
@@ -496,14 +504,6 @@ fn event(event: &mut Value) {
     }
 }
 
-fn ingress(ingress: &mut Value) {
-    for rule in items(ingress, "/spec/rules") {
-        for path in items(rule, "/http/paths") {
-            default(path, "pathType", "ImplementationSpecific");
-        }
-    }
-}
-
 fn network_policy(spec: &mut Value) {
     let mut types = vec!["Ingress"];
     if spec["egress"]
@@ -522,7 +522,61 @@ fn network_policy(spec: &mut Value) {
     }
 }
 
+/// In containers, what is the most is given, and what is given is asked for.
+fn limits(limit: &mut Value) {
+    if limit["type"] != "Container" {
+        return;
+    }
+    for (from, to) in [
+        ("max", "default"),
+        ("default", "defaultRequest"),
+        ("min", "defaultRequest"),
+    ] {
+        let given = limit[from].as_object().cloned();
+        for (resource, value) in given.into_iter().flatten() {
+            default(limit, to, json!({}));
+            default(&mut limit[to], &resource, value);
+        }
+    }
+}
+
+/// How fast an autoscaler goes up and down, once somebody says anything of it.
+fn behavior(behavior: &mut Value) {
+    let all = [
+        (
+            "scaleUp",
+            json!({"selectPolicy": "Max", "stabilizationWindowSeconds": 0, "policies": [
+                {"type": "Pods", "value": 4, "periodSeconds": 15},
+                {"type": "Percent", "value": 100, "periodSeconds": 15},
+            ]}),
+        ),
+        (
+            "scaleDown",
+            json!({"selectPolicy": "Max", "policies": [
+                {"type": "Percent", "value": 100, "periodSeconds": 15},
+            ]}),
+        ),
+    ];
+    for (way, rules) in all {
+        default(behavior, way, json!({}));
+        for (field, value) in rules.as_object().into_iter().flatten() {
+            default(&mut behavior[way], field, value.clone());
+        }
+    }
+}
+
+fn csi_driver(spec: &mut Value) {
+    default(spec, "attachRequired", true);
+    default(spec, "podInfoOnMount", false);
+    default(spec, "storageCapacity", false);
+    default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+    default(spec, "volumeLifecycleModes", json!(["Persistent"]));
+    default(spec, "requiresRepublish", false);
+    default(spec, "seLinuxMount", false);
+}
+
 fn autoscaler(spec: &mut Value) {
+    at(spec, "/behavior", behavior);
     default(spec, "minReplicas", 1);
     if spec["metrics"].as_array().is_none_or(Vec::is_empty) {
         spec["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
@@ -548,8 +602,12 @@ fn rbac(kind: &Kind, object: &mut Value) {
     }
 }
 
-fn webhooks(object: &mut Value) {
+fn webhooks(kind: &Kind, object: &mut Value) {
+    let mutating = kind.plural == "mutatingwebhookconfigurations";
     for webhook in items(object, "/webhooks") {
+        if mutating {
+            default(webhook, "reinvocationPolicy", "Never");
+        }
         default(webhook, "failurePolicy", "Fail");
         default(webhook, "matchPolicy", "Equivalent");
         default(webhook, "namespaceSelector", json!({}));

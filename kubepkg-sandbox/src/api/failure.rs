@@ -44,6 +44,27 @@ impl Cause {
         Self::new("FieldValueInvalid", field, message)
     }
 
+    /// As [`Cause::invalid`], with a value that is written already.
+    pub(crate) fn shown(field: impl Into<String>, value: &str, detail: &str) -> Self {
+        let message = format!("Invalid value: {value}: {detail}");
+        Self::new("FieldValueInvalid", field, message)
+    }
+
+    /// `Invalid value: DETAIL`.
+    pub(crate) fn bare(field: impl Into<String>, detail: &str) -> Self {
+        Self::new(
+            "FieldValueInvalid",
+            field,
+            format!("Invalid value: {detail}"),
+        )
+    }
+
+    /// `Not found: "VALUE"`.
+    pub(crate) fn not_found(field: impl Into<String>, value: &str) -> Self {
+        let message = format!("Not found: {}", Value::from(value));
+        Self::new("FieldValueNotFound", field, message)
+    }
+
     /// `Forbidden: DETAIL`.
     pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
@@ -69,6 +90,15 @@ impl Cause {
     pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Self {
         let message = format!("Duplicate value: \"{value}\"");
         Self::new("FieldValueDuplicate", field, message)
+    }
+
+    /// As [`Cause::duplicate`], with a value that is written already.
+    pub(crate) fn duplicate_of(field: impl Into<String>, value: &str) -> Self {
+        Self::new(
+            "FieldValueDuplicate",
+            field,
+            format!("Duplicate value: {value}"),
+        )
     }
 
     fn new(reason: &'static str, field: impl Into<String>, message: String) -> Self {

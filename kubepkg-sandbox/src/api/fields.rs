@@ -217,6 +217,19 @@ impl Check<'_> {
                 format!("{path}.{name}")
             };
             match self.types.field(message, name) {
+                // An object within another says what it is, too.
+                None if matches!(path_end(&path), "apiVersion" | "kind")
+                    && self.types.is_kind(message) =>
+                {
+                    if !value.is_string() && !value.is_null() {
+                        let wrong = Place {
+                            message,
+                            path: &embedded(&path),
+                            reading: self.reading,
+                        };
+                        return Err(wrong.wrong(value, "string"));
+                    }
+                }
                 None => {
                     unknown.push(name.clone());
                     let path = path.replace(KEY, ".").replace(DOT, ".");
@@ -344,6 +357,19 @@ impl Check<'_> {
         }
         self.unknown.truncate(known);
         Ok(())
+    }
+}
+
+/// The last part of a path.
+fn path_end(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or_default()
+}
+
+/// A path as Go writes it where a field belongs to the type and not to the structure itself.
+fn embedded(path: &str) -> String {
+    match path.rsplit_once('.') {
+        Some((before, name)) => format!("{before}.TypeMeta.{name}"),
+        None => path.to_owned(),
     }
 }
 

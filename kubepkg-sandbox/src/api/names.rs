@@ -6,6 +6,11 @@ fn too_long(limit: usize) -> String {
     format!("must be no more than {limit} bytes")
 }
 
+/// The same in the words of names of DNS.
+fn too_many(limit: usize) -> String {
+    format!("must be no more than {limit} characters")
+}
+
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
     characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
     'example.com', regex used for validation is \
@@ -39,7 +44,7 @@ fn is_label(text: &str) -> bool {
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
-        wrong.push(too_long(253));
+        wrong.push(too_many(253));
     }
     if !text.split('.').all(is_label) {
         wrong.push(SUBDOMAIN.to_owned());
@@ -51,7 +56,7 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
 pub(crate) fn label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
-        wrong.push(too_long(63));
+        wrong.push(too_many(63));
     }
     if !is_label(text) {
         // What is a subdomain, and no label, has dots.
@@ -69,7 +74,7 @@ pub(crate) fn label(text: &str) -> Vec<String> {
 pub(crate) fn old_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
-        wrong.push(too_long(63));
+        wrong.push(too_many(63));
     }
     if !is_label(text) || text.starts_with(|sign: char| sign.is_ascii_digit()) {
         wrong.push(OLD_LABEL.to_owned());
@@ -150,7 +155,7 @@ pub(crate) fn label_value(text: &str) -> Option<String> {
 pub(crate) fn config_key(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
-        wrong.push(too_long(253));
+        wrong.push(too_many(253));
     }
     let known = |c: u8| c.is_ascii_alphanumeric() || b"-._".contains(&c);
     if text.is_empty() || !text.bytes().all(known) {

@@ -47,13 +47,18 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
         ("", "services") | ("networking.k8s.io", "ingresses") => {
             object["status"] = json!({"loadBalancer": {}});
         }
-        ("", "persistentvolumeclaims") => protect(object, "kubernetes.io/pvc-protection"),
+        ("", "persistentvolumeclaims") => {
+            protect(object, "kubernetes.io/pvc-protection");
+            data_source(object);
+        }
         ("", "persistentvolumes") => {
             protect(object, "kubernetes.io/pv-protection");
             object["status"]["lastPhaseTransitionTime"] =
                 object["metadata"]["creationTimestamp"].clone();
         }
-        ("apps", "deployments") | ("batch", "jobs" | "cronjobs") => {
+        ("apps", "deployments")
+        | ("batch", "jobs" | "cronjobs")
+        | ("apiregistration.k8s.io", _) => {
             object["status"] = json!({});
         }
         ("apps", "replicasets") | ("", "replicationcontrollers") => {
@@ -252,6 +257,41 @@ fn no_rules(object: &mut Value) {
     }
 }
 
+/// What a claim is filled from is said in two fields; the older one knows two kinds only.
+fn data_source(claim: &mut Value) {
+    let Some(spec) = object::entry(claim, "spec") else {
+        return;
+    };
+    let known = spec.get("dataSource").is_none_or(|source| {
+        let group = source["apiGroup"].as_str().unwrap_or_default();
+        match object::text(source, "kind") {
+            "PersistentVolumeClaim" => group.is_empty(),
+            "VolumeSnapshot" => group == "snapshot.storage.k8s.io",
+            _ => false,
+        }
+    });
+    if !known {
+        spec.remove("dataSource");
+    }
+    for field in ["dataSource", "dataSourceRef"] {
+        if let Some(Value::Object(source)) = spec.get_mut(field) {
+            source.entry("apiGroup").or_insert(Value::Null);
+        }
+    }
+    match (
+        spec.get("dataSource").cloned(),
+        spec.get("dataSourceRef").cloned(),
+    ) {
+        (Some(source), None) => {
+            spec.insert("dataSourceRef".to_owned(), source);
+        }
+        (None, Some(source)) if source["namespace"].is_null() => {
+            spec.insert("dataSource".to_owned(), source);
+        }
+        _ => {}
+    }
+}
+
 /// Volumes and claims stay while they are used.
 fn protect(object: &mut Value, finalizer: &str) {
     object["status"] = json!({"phase": "Pending"});
@@ -312,10 +352,14 @@ fn label_job(job: &mut Value) {
         return;
     };
     spec.insert("manualSelector".into(), json!(false));
-    spec.insert(
-        "selector".into(),
-        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}),
-    );
+    let selector = spec.entry("selector").or_insert(Value::Null);
+    if selector.is_null() {
+        *selector = json!({});
+    }
+    if selector["matchLabels"].is_null() {
+        selector["matchLabels"] = json!({});
+    }
+    selector["matchLabels"]["batch.kubernetes.io/controller-uid"] = uid.clone().into();
     spec.entry("template").or_insert_with(|| json!({}));
     for pointer in ["/spec/template", ""] {
         let target = job.pointer_mut(pointer).and_then(object::metadata);

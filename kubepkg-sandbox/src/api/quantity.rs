@@ -10,19 +10,7 @@ pub(crate) const OFFENCE: &str = "quantities must match the regular expression \
 
 /// The form of a quantity; none for a text that is none, and the text itself for one that is too large to be counted.
 pub(crate) fn canonical(text: &str) -> Option<String> {
-    let digits_end = text
-        .char_indices()
-        .find(|(at, sign)| {
-            !(sign.is_ascii_digit() || *sign == '.' || (*at == 0 && matches!(sign, '+' | '-')))
-        })
-        .map_or(text.len(), |(at, _)| at);
-    let (number, suffix) = text.split_at(digits_end);
-    let negative = number.starts_with('-');
-    let number = number.trim_start_matches(['+', '-']);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return None;
-    }
+    let (negative, whole, fraction, suffix) = parts(text)?;
     let unit = Unit::of(suffix)?;
     let Some(nano) = counted(whole, fraction, &unit) else {
         return Some(text.to_owned());
@@ -55,6 +43,32 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
         }
     };
     Some(if negative { format!("-{shown}") } else { shown })
+}
+
+/// Which of two quantities is larger, as far as they can be counted.
+pub(crate) fn compare(one: &str, other: &str) -> Option<std::cmp::Ordering> {
+    let of = |text: &str| {
+        let (negative, whole, fraction, suffix) = parts(text)?;
+        let nano = counted(whole, fraction, &Unit::of(suffix)?)?;
+        Some(if negative { -nano } else { nano })
+    };
+    Some(of(one)?.cmp(&of(other)?))
+}
+
+/// Sign, whole number, fraction and suffix of a quantity.
+fn parts(text: &str) -> Option<(bool, &str, &str, &str)> {
+    let digits_end = text
+        .char_indices()
+        .find(|(at, sign)| {
+            !(sign.is_ascii_digit() || *sign == '.' || (*at == 0 && matches!(sign, '+' | '-')))
+        })
+        .map_or(text.len(), |(at, _)| at);
+    let (number, suffix) = text.split_at(digits_end);
+    let negative = number.starts_with('-');
+    let number = number.trim_start_matches(['+', '-']);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let none = (whole.is_empty() && fraction.is_empty()) || fraction.contains('.');
+    (!none).then_some((negative, whole, fraction, suffix))
 }
 
 const BILLION: i128 = 1_000_000_000;

@@ -402,10 +402,16 @@ fn node_ports(
         let number = port["port"].clone();
         let asked = port["nodePort"].as_u64().unwrap_or(0);
         if asked != 0 {
-            if !own.contains(&asked)
-                && taken.insert(asked)
-                && let Err(why) = world.take_port(asked)
-            {
+            let fresh = taken.insert(asked);
+            let twin = shared.contains(&(number.clone(), asked));
+            let refused = if own.contains(&asked) || twin {
+                Ok(())
+            } else if fresh {
+                world.take_port(asked)
+            } else {
+                Err("provided port is already allocated".to_owned())
+            };
+            if let Err(why) = refused {
                 let at = format!("spec.ports[{index}].nodePort");
                 let cause = Cause::invalid(at, &json!(asked), &why);
                 return Err(Failure::invalid(&kind.group, &kind.kind, &name, &[cause]));

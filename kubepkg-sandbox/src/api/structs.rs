@@ -119,6 +119,11 @@ impl Types {
         self.kinds.get(&key).map(String::as_str)
     }
 
+    /// Whether a message is that of a kind.
+    pub(crate) fn is_kind(&self, message: &str) -> bool {
+        self.kinds.values().any(|known| known == message)
+    }
+
     /// The fields of a message.
     pub(crate) fn fields(&self, message: &str) -> &[Field] {
         let fields = self.messages.get(message).and_then(Option::as_ref);

@@ -1,11 +1,33 @@
 //! Whether an object is valid: metadata for every kind, and the rules of a kind that people meet.
 //!
-//! Kubernetes has some thousand rules; those here are the ones that decide what clients do next
-//! (names, labels, owners, finalizers, selectors, immutable fields). The conformance suite lists
-//! what is compared.
+//! Kubernetes has some thousand rules; those here are the ones that the kinds of charts meet, with
+//! the texts of the server. The conformance suite lists what is compared (`templates.http`,
+//! `validity.http` and others).
 
+mod autoscale;
+mod budget;
+mod container;
+mod ingress;
+mod job;
 mod kept;
+mod mounts;
+mod network;
+mod parts;
+mod placement;
+mod pod;
+mod probes;
+mod resources;
+mod rights;
+mod schedule;
+mod security;
+mod service;
+mod settings;
 mod status;
+mod storage;
+mod variables;
+mod volume;
+mod webhook;
+mod workload;
 
 use serde_json::{Value, json};
 
@@ -14,13 +36,15 @@ use super::kind::Kind;
 use super::names;
 use super::object;
 use super::object_meta;
-use super::selector::Labels;
 use super::service_addresses;
 use crate::crd;
 
 /// What is wrong with a new object.
 pub(crate) fn new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = metadata(kind, object, true);
+    if kind.is("networking.k8s.io", "ingresses") {
+        ingress::new(&mut causes, object);
+    }
     causes.extend(of_kind(kind, object));
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         causes.extend(of_schema(crd::definition::check(object)));
@@ -153,221 +177,39 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     match (kind.group.as_str(), kind.plural.as_str()) {
         _ if kind.custom.is_some() => {}
-        ("", "configmaps") => {
-            for field in ["data", "binaryData"] {
-                keys(&mut causes, object, field);
-            }
-        }
-        ("", "services") => service(&mut causes, spec),
-        ("", "secrets") => {
-            keys(&mut causes, object, "data");
-            if object["type"] == "kubernetes.io/tls" {
-                for key in ["tls.crt", "tls.key"] {
-                    if object["data"][key].is_null() {
-                        causes.push(Cause::required(format!("data[{key}]"), ""));
-                    }
-                }
-            }
-        }
-        ("", "persistentvolumeclaims") if object::list(&spec["accessModes"]).next().is_none() => {
-            let why = "at least 1 access mode is required";
-            causes.push(Cause::required("spec.accessModes", why));
-        }
-        ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets") => {
-            workload(&mut causes, spec, kind.singular.as_str());
-            let strategy = &spec["strategy"];
-            if strategy["type"] == "Recreate" && !strategy["rollingUpdate"].is_null() {
-                let why = "may not be specified when strategy `type` is 'Recreate'";
-                causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));
-            }
-            let (at, update) = if kind.plural == "daemonsets" {
-                ("spec.updateStrategy", &spec["updateStrategy"])
-            } else {
-                ("spec.strategy", strategy)
-            };
-            if update["type"] == "RollingUpdate" && kind.plural != "statefulsets" {
-                rolling(&mut causes, &update["rollingUpdate"], at);
-            }
-            let seconds = &spec["progressDeadlineSeconds"];
-            let ready = spec["minReadySeconds"].as_i64().unwrap_or(0);
-            if seconds.as_i64().is_some_and(|seconds| seconds <= ready) {
-                let why = "must be greater than minReadySeconds";
-                causes.push(Cause::invalid("spec.progressDeadlineSeconds", seconds, why));
-            }
-        }
-        ("batch", "jobs") => {
-            let pod = &spec["template"]["spec"];
-            containers(&mut causes, pod, "spec.template.spec");
-            if !matches!(object::text(pod, "restartPolicy"), "OnFailure" | "Never") {
-                let why = "valid values: \"OnFailure\", \"Never\"";
-                let at = "spec.template.spec.restartPolicy";
-                causes.push(Cause::required(at, why));
-            }
-        }
-        ("", "pods") => containers(&mut causes, spec, "spec"),
+        ("", "configmaps") => settings::config_map(&mut causes, object),
+        ("", "services") => service::service(&mut causes, spec),
+        ("", "secrets") => settings::secret(&mut causes, object),
+        ("", "limitranges") => settings::limit_range(&mut causes, spec),
+        ("", "resourcequotas") => settings::quota(&mut causes, spec),
+        ("", "endpoints") => settings::endpoints(&mut causes, object),
+        ("discovery.k8s.io", "endpointslices") => settings::endpoint_slice(&mut causes, object),
+        ("coordination.k8s.io", "leases") => settings::lease(&mut causes, spec),
+        ("scheduling.k8s.io", "priorityclasses") => settings::priority_class(&mut causes, object),
+        ("node.k8s.io", "runtimeclasses") => settings::runtime_class(&mut causes, object),
+        ("storage.k8s.io", "csidrivers") => settings::driver(&mut causes, spec),
+        ("apiregistration.k8s.io", "apiservices") => settings::api_service(&mut causes, object),
+        ("", "persistentvolumeclaims") => storage::claim_spec(&mut causes, "spec", spec),
+        ("", "persistentvolumes") => storage::volume(&mut causes, spec),
+        ("", "replicationcontrollers") => workload::replication_controller(&mut causes, spec),
+        ("apps", "deployments") => workload::deployment(&mut causes, spec),
+        ("apps", "replicasets") => workload::replica_set(&mut causes, spec),
+        ("apps", "statefulsets") => workload::stateful_set(&mut causes, spec),
+        ("apps", "daemonsets") => workload::daemon_set(&mut causes, spec),
+        ("batch", "jobs") => job::job(&mut causes, object),
+        ("batch", "cronjobs") => job::cron_job(&mut causes, object),
+        ("", "pods") => pod::pod(&mut causes, object),
+        ("networking.k8s.io", "ingresses") => ingress::ingress(&mut causes, object),
+        ("networking.k8s.io", "ingressclasses") => ingress::class(&mut causes, spec),
+        ("networking.k8s.io", "networkpolicies") => network::policy(&mut causes, spec),
+        ("policy", "poddisruptionbudgets") => budget::budget(&mut causes, spec),
+        ("autoscaling", "horizontalpodautoscalers") => autoscale::autoscaler(&mut causes, spec),
+        ("rbac.authorization.k8s.io", _) => rights::rights(&mut causes, &kind.plural, object),
+        ("storage.k8s.io", "storageclasses") => storage::class(&mut causes, object),
+        ("admissionregistration.k8s.io", _) => webhook::webhooks(&mut causes, object),
         _ => {}
     }
     causes
-}
-
-fn service(causes: &mut Vec<Cause>, spec: &Value) {
-    const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-    let kind = object::text(spec, "type");
-    let ports: Vec<&Value> = object::list(&spec["ports"]).collect();
-    if ports.is_empty() && kind != "ExternalName" && spec["clusterIP"] != "None" {
-        causes.push(Cause::required("spec.ports", ""));
-    }
-    let mut seen: Vec<&str> = Vec::new();
-    for (index, port) in ports.iter().enumerate() {
-        let at = format!("spec.ports[{index}].name");
-        let name = object::text(port, "name");
-        if name.is_empty() {
-            if ports.len() > 1 {
-                causes.push(Cause::required(at, ""));
-            }
-        } else if seen.contains(&name) {
-            causes.push(Cause::duplicate(at, name));
-        }
-        seen.push(name);
-    }
-    if !TYPES.contains(&kind) {
-        let shown = json!(kind).to_string();
-        causes.push(Cause::unsupported("spec.type", &shown, &TYPES));
-    }
-}
-
-fn keys(causes: &mut Vec<Cause>, object: &Value, field: &str) {
-    for key in object[field]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key)
-    {
-        for why in names::config_key(key) {
-            causes.push(Cause::invalid(format!("{field}[{key}]"), &json!(key), &why));
-        }
-    }
-}
-
-fn workload(causes: &mut Vec<Cause>, spec: &Value, word: &str) {
-    if let Some(replicas) = spec["replicas"].as_i64().filter(|replicas| *replicas < 0) {
-        let why = "must be greater than or equal to 0";
-        causes.push(Cause::invalid("spec.replicas", &json!(replicas), why));
-    }
-    let template = &spec["template"];
-    match Labels::of(&spec["selector"]) {
-        None => {
-            causes.push(Cause::required("spec.selector", ""));
-            mismatch(causes, template);
-        }
-        Some(selector) if selector.is_empty() => {
-            let why = format!("empty selector is invalid for {word}");
-            causes.push(Cause::invalid("spec.selector", &spec["selector"], &why));
-        }
-        Some(selector) if !selector.matches(template) => mismatch(causes, template),
-        Some(_) => {}
-    }
-    containers(causes, &template["spec"], "spec.template.spec");
-}
-
-/// How many may be too many or too few while a workload is rolled over.
-fn rolling(causes: &mut Vec<Cause>, rolling: &Value, at: &str) {
-    let daemons = at == "spec.updateStrategy";
-    let fields = ["maxUnavailable", "maxSurge"].map(|field| (field, &rolling[field]));
-    let path = |field: &str| format!("{at}.rollingUpdate.{field}");
-    for (field, value) in fields {
-        match value {
-            Value::String(text) if percent(text).is_none() => {
-                let why = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  \
-                           or '93%', regex used for validation is '[0-9]+%')";
-                causes.push(Cause::invalid(path(field), value, why));
-            }
-            Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
-                let why = "must be greater than or equal to 0";
-                causes.push(Cause::invalid(path(field), value, why));
-            }
-            _ => {}
-        }
-    }
-    let some = |value: &Value| match value {
-        Value::String(text) => percent(text).unwrap_or(0) != 0,
-        other => other.as_i64().unwrap_or(0) != 0,
-    };
-    let too_much = |causes: &mut Vec<Cause>| {
-        for (field, value) in fields {
-            let over = value
-                .as_str()
-                .and_then(percent)
-                .is_some_and(|percent| percent > 100);
-            if over && (daemons || field == "maxUnavailable") {
-                let why = "must not be greater than 100%";
-                causes.push(Cause::invalid(path(field), value, why));
-            }
-        }
-    };
-    let [(_, unavailable), (_, surge)] = fields;
-    if daemons {
-        too_much(causes);
-        match (some(unavailable), some(surge)) {
-            (true, true) => {
-                let why = "may not be set when maxUnavailable is non-zero";
-                causes.push(Cause::invalid(path("maxSurge"), surge, why));
-            }
-            (false, false) => {
-                let why = "cannot be 0 when maxSurge is 0";
-                causes.push(Cause::required(path("maxUnavailable"), why));
-            }
-            _ => {}
-        }
-        return;
-    }
-    if !some(unavailable) && !some(surge) {
-        let why = "may not be 0 when `maxSurge` is 0";
-        causes.push(Cause::invalid(path("maxUnavailable"), unavailable, why));
-    }
-    too_much(causes);
-}
-
-/// The number before a sign of percent.
-fn percent(text: &str) -> Option<u64> {
-    let digits = text.strip_suffix('%')?;
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| digits.parse().unwrap_or(u64::MAX))
-}
-
-fn mismatch(causes: &mut Vec<Cause>, template: &Value) {
-    causes.push(Cause::invalid(
-        "spec.template.metadata.labels",
-        &template["metadata"]["labels"],
-        "`selector` does not match template `labels`",
-    ));
-}
-
-fn containers(causes: &mut Vec<Cause>, pod: &Value, path: &str) {
-    let all = pod["containers"].as_array();
-    if all.is_none_or(Vec::is_empty) {
-        causes.push(Cause::required(format!("{path}.containers"), ""));
-        return;
-    }
-    let mut seen = Vec::new();
-    for (index, container) in all.into_iter().flatten().enumerate() {
-        let at = format!("{path}.containers[{index}]");
-        let name = object::text(container, "name");
-        if name.is_empty() {
-            causes.push(Cause::required(format!("{at}.name"), ""));
-        } else {
-            for why in names::label(name) {
-                causes.push(Cause::invalid(format!("{at}.name"), &json!(name), &why));
-            }
-            if seen.contains(&name) {
-                causes.push(Cause::duplicate(format!("{at}.name"), name));
-            }
-            seen.push(name);
-        }
-        if object::text(container, "image").is_empty() && path != "spec" {
-            causes.push(Cause::required(format!("{at}.image"), ""));
-        }
-    }
 }
 
 /// Fields that may not change.
@@ -403,6 +245,7 @@ fn immutable(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid("roleRef", &shown, why));
         }
         ("", "secrets") if old["type"] != new["type"] => fixed("type", "/type"),
+        ("networking.k8s.io", "ingressclasses") => fixed("spec.controller", "/spec/controller"),
         ("apps", "statefulsets") => {
             let changeable = [
                 "minReadySeconds",

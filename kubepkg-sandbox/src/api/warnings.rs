@@ -258,6 +258,7 @@ impl<'v> Pod<'v> {
         }
         let containers = self.containers(spec);
         for (at, container) in &containers {
+            self.profiles(container, said);
             for (part, resource) in [
                 ("limits", "memory"),
                 ("requests", "memory"),
@@ -281,6 +282,24 @@ impl<'v> Pod<'v> {
             ));
         }
         self.affinity(&spec["affinity"], said);
+    }
+
+    /// Profiles in annotations, which have fields by now. Those of pods become fields, so that nobody is told.
+    fn profiles(&self, container: &Value, said: &mut Vec<String>) {
+        const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io";
+        let key = format!("{PREFIX}/{}", text(container, "name"));
+        let annotated = self.value["metadata"]["annotations"].get(&key);
+        let own = |of: &Value| !of["securityContext"]["appArmorProfile"].is_null();
+        if annotated.is_some()
+            && !self.at.is_empty()
+            && !own(container)
+            && !own(&self.value["spec"])
+        {
+            said.push(format!(
+                "{}metadata.annotations[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead",
+                self.at
+            ));
+        }
     }
 
     /// Containers with their paths, in the order in which Kubernetes visits them.

@@ -190,21 +190,30 @@ impl World {
         if kind.namespaced && place.namespace.is_empty() && !place.name.is_empty() {
             return Err(Failure::no_resource());
         }
-        let mut reply = if place.subresource.is_empty() {
+        let reply = if place.subresource.is_empty() {
             self.resource(call, &kind, place, now)
         } else {
             self.subresource(call, &kind, place, now).map(Reply::Whole)
-        }?;
+        };
         let deprecation = match &kind.custom {
             Some(custom) => custom.deprecation.clone(),
             None => deprecated(&kind).map(str::to_owned),
         };
-        if let Some(warning) = deprecation
-            && let Reply::Whole(answer) = &mut reply
-        {
-            answer.warnings.push(warning);
+        let Some(warning) = deprecation else {
+            return reply;
+        };
+        // It is said before anything is looked at.
+        match reply {
+            Ok(Reply::Whole(mut answer)) => {
+                answer.warnings.insert(0, warning);
+                Ok(Reply::Whole(answer))
+            }
+            Err(mut failure) => {
+                failure.warnings.insert(0, warning);
+                Err(failure)
+            }
+            other => other,
         }
-        Ok(reply)
     }
 
     fn resource(

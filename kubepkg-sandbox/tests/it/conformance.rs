@@ -427,6 +427,8 @@ suites!(
     services,
     subresources,
     tables,
+    templates,
+    validity,
     warnings,
     watches,
     writing

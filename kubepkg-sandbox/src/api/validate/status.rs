@@ -146,15 +146,6 @@ fn is_over(job: &Value) -> bool {
     is(job, "Complete") || is(job, "Failed")
 }
 
-/// A value without one in the message.
-fn bare(field: &str, why: &str) -> Cause {
-    Cause {
-        reason: "FieldValueInvalid",
-        message: format!("Invalid value: {why}"),
-        field: field.to_owned(),
-    }
-}
-
 /// The rules look at what has changed only: a Job may stay as odd as it is.
 fn job(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     const CONDITIONS: &str = "status.conditions";
@@ -169,13 +160,13 @@ fn job(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let met = is(new, "SuccessCriteriaMet");
     let completion = &status["completionTime"];
     if (turned("Complete") || turned("Failed")) && complete && is(new, "Failed") {
-        causes.push(bare(
+        causes.push(Cause::bare(
             CONDITIONS,
             "cannot set Complete=True and Failed=true conditions",
         ));
     }
     if (turned("Complete") || turned("FailureTarget")) && complete && is(new, "FailureTarget") {
-        causes.push(bare(
+        causes.push(Cause::bare(
             CONDITIONS,
             "cannot set Complete=True and FailureTarget=true conditions",
         ));
@@ -202,13 +193,13 @@ fn job(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
         && is(new, "Failed")
         && !is(new, "FailureTarget")
     {
-        causes.push(bare(
+        causes.push(Cause::bare(
             CONDITIONS,
             "cannot set Failed=True condition without the FailureTarget=true condition",
         ));
     }
     if (turned("Complete") || turned("SuccessCriteriaMet")) && complete && !met {
-        causes.push(bare(
+        causes.push(Cause::bare(
             CONDITIONS,
             "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
         ));
@@ -242,7 +233,7 @@ fn job(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
             } else {
                 "FailureTarget=true"
             };
-            causes.push(bare(
+            causes.push(Cause::bare(
                 CONDITIONS,
                 &format!("cannot set SuccessCriteriaMet=True and {shown} conditions"),
             ));
@@ -257,7 +248,7 @@ fn changed_job(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     for kind in ["Failed", "Complete", "FailureTarget"] {
         if is(old, kind) && !is(new, kind) {
             let why = format!("cannot disable the terminal {kind}=True condition");
-            causes.push(bare("status.conditions", &why));
+            causes.push(Cause::bare("status.conditions", &why));
         }
     }
     let indexed = new["spec"]["completionMode"] == "Indexed"

@@ -59,7 +59,8 @@ pub(super) fn settle(world: &mut World, deployment: &Arc<Value>, now: Timestamp)
             object::set(&mut new, "annotations", json!({}));
         }
         new["metadata"]["annotations"][REVISION] = revision.into();
-        write(world, TABLE, deployment, new, "", now);
+        // The controller of Kubernetes writes both with the status.
+        write(world, TABLE, deployment, new, "status", now);
         return;
     }
     clean(world, deployment, current.as_ref(), &sets, now);
@@ -302,7 +303,10 @@ fn status(
     let total = sum("replicas");
     let updated = current.map_or(0, |set| number(&set["status"]["replicas"]));
     let (ready, available) = (sum("readyReplicas"), sum("availableReplicas"));
-    let mut status = json!({"observedGeneration": deployment["metadata"]["generation"]});
+    let mut status = json!({
+        "observedGeneration": deployment["metadata"]["generation"],
+        "terminatingReplicas": sum("terminatingReplicas"),
+    });
     let unavailable = (wanted.max(total) - available).max(0);
     for (field, value) in [
         ("replicas", total),

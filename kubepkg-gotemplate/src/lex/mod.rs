@@ -1,8 +1,8 @@
 //! The lexer: template text to tokens, one function per state, no allocation but for error texts.
 //!
 //! Text outside of actions, trim markers, comments, numbers (loosely; the parser checks them),
-//! strings, fields and keywords. Positions are byte offsets, lines count from 1. The first error
-//! ends the input. Rules and error texts: `text/template/parse` of Go 1.26.
+//! strings, fields and keywords. Positions are byte offsets; lines are counted when an error is
+//! told. The first error ends the input. Rules and error texts: `text/template/parse` of Go 1.26.
 
 mod states;
 
@@ -74,7 +74,6 @@ pub(crate) struct Item<'a> {
     pub(crate) kind: Tok,
     pub(crate) pos: usize,
     pub(crate) val: &'a [u8],
-    pub(crate) line: usize,
     /// For [`Tok::Error`]: which of the lexer's error texts.
     error: usize,
 }
@@ -89,8 +88,6 @@ pub(crate) struct Lexer<'a> {
     start: usize,
     at_eof: bool,
     paren_depth: i64,
-    line: usize,
-    start_line: usize,
     inside_action: bool,
     break_ok: bool,
     continue_ok: bool,
@@ -103,14 +100,6 @@ enum Step<'a> {
     Done(Item<'a>),
 }
 
-#[expect(
-    clippy::naive_bytecount,
-    reason = "texts between actions are short; no dependency for that"
-)]
-fn count_lines(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|b| **b == b'\n').count()
-}
-
 impl<'a> Lexer<'a> {
     /// `break_ok` and `continue_ok`: whether these words are keywords (no function has the name).
     pub(crate) fn new(input: &'a [u8], break_ok: bool, continue_ok: bool) -> Self {
@@ -120,8 +109,6 @@ impl<'a> Lexer<'a> {
             start: 0,
             at_eof: false,
             paren_depth: 0,
-            line: 1,
-            start_line: 1,
             inside_action: false,
             break_ok,
             continue_ok,
@@ -177,9 +164,6 @@ impl<'a> Lexer<'a> {
             return None;
         }
         self.pos += width;
-        if c == Some('\n') {
-            self.line += 1;
-        }
         Some(c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
@@ -209,9 +193,6 @@ impl<'a> Lexer<'a> {
             c.len_utf8()
         };
         self.pos -= width;
-        if c == '\n' {
-            self.line -= 1;
-        }
     }
 
     fn item(&mut self, kind: Tok) -> Item<'a> {
@@ -219,11 +200,9 @@ impl<'a> Lexer<'a> {
             kind,
             pos: self.start,
             val: self.pending(),
-            line: self.start_line,
             error: 0,
         };
         self.start = self.pos;
-        self.start_line = self.line;
         item
     }
 
@@ -231,11 +210,9 @@ impl<'a> Lexer<'a> {
         Step::Done(self.item(kind))
     }
 
-    /// Skips what was passed over without [`Lexer::next`], counting its lines.
+    /// Skips what was passed over.
     fn ignore(&mut self) {
-        self.line += count_lines(self.pending());
         self.start = self.pos;
-        self.start_line = self.line;
     }
 
     fn accept(&mut self, valid: &str) -> bool {
@@ -257,13 +234,11 @@ impl<'a> Lexer<'a> {
             kind: Tok::Error,
             pos: self.start,
             val: &[],
-            line: self.start_line,
             error: self.errors.len(),
         };
         self.errors.push(text);
-        self.input = &[];
-        self.start = 0;
-        self.pos = 0;
+        self.input = self.input.get(..self.start).unwrap_or_default();
+        self.pos = self.start;
         Step::Done(item)
     }
 }

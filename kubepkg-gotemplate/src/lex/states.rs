@@ -1,13 +1,13 @@
 //! The states of the lexer, each a function that gives the next state or a finished token.
 
-use super::{Lexer, Step, Tok, count_lines};
+use super::{Lexer, Step, Tok};
 use crate::quote::quote;
 use crate::runes::{is_digit, is_letter, is_print};
 
-const LEFT_DELIM: &[u8] = b"{{";
+const LEFT_DELIM: [u8; 2] = *b"{{";
 const RIGHT_DELIM: &[u8] = b"}}";
 const LEFT_COMMENT: &[u8] = b"/*";
-const RIGHT_COMMENT: &[u8] = b"*/";
+const RIGHT_COMMENT: [u8; 2] = *b"*/";
 /// A trim marker: the minus and the space beside it.
 const TRIM_MARKER_LEN: usize = 2;
 
@@ -34,10 +34,16 @@ fn is_alphanumeric(c: char) -> bool {
     c == '_' || is_letter(c) || is_digit(c)
 }
 
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    let (&first, rest) = needle.split_first()?;
-    memchr::memchr_iter(first, haystack)
-        .find(|at| haystack.get(at + 1..).is_some_and(|h| h.starts_with(rest)))
+/// Where two bytes stand one behind the other.
+fn find(haystack: &[u8], [first, second]: [u8; 2]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr(first, haystack.get(at..)?)?;
+        if haystack.get(at + 1) == Some(&second) {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 fn has_left_trim_marker(s: &[u8]) -> bool {
@@ -74,7 +80,6 @@ impl<'a> Lexer<'a> {
                     0
                 };
                 self.pos -= trim;
-                self.line += count_lines(self.pending());
                 let item = self.item(Tok::Text);
                 self.pos += trim;
                 self.ignore();
@@ -86,7 +91,6 @@ impl<'a> Lexer<'a> {
         }
         self.pos = self.input.len();
         if self.pos > self.start {
-            self.line += count_lines(self.pending());
             return self.emit(Tok::Text);
         }
         self.emit(Tok::Eof)
@@ -143,8 +147,6 @@ impl<'a> Lexer<'a> {
         if !delim {
             return self.error("comment ends before closing delimiter".to_owned());
         }
-        self.line += count_lines(self.pending());
-        self.start = self.pos;
         if trim {
             self.pos += TRIM_MARKER_LEN;
         }
@@ -173,21 +175,23 @@ impl<'a> Lexer<'a> {
     }
 
     pub(super) fn inside_action(&mut self) -> Step<'a> {
-        if self.at_right_delim().0 {
-            if self.paren_depth == 0 {
-                return Step::State(Self::right_delim);
-            }
-            return self.error("unclosed left paren".to_owned());
-        }
         // Most of what actions are made of.
         match self.rest() {
-            [b, ..] if is_space_byte(*b) => return Step::State(Self::space),
             [b'.', b, ..] if is_word_byte(*b) && !b.is_ascii_digit() => {
                 self.pos += 1;
                 return self.field_or_variable(Tok::Field);
             }
             [b, ..] if is_word_byte(*b) && !b.is_ascii_digit() => return self.identifier(),
             _ => {}
+        }
+        if self.at_right_delim().0 {
+            if self.paren_depth == 0 {
+                return Step::State(Self::right_delim);
+            }
+            return self.error("unclosed left paren".to_owned());
+        }
+        if self.rest().first().is_some_and(|b| is_space_byte(*b)) {
+            return self.space();
         }
         let Some(r) = self.next() else {
             return self.error("unclosed action".to_owned());
@@ -202,7 +206,7 @@ impl<'a> Lexer<'a> {
                 }
             }
             '|' => self.emit(Tok::Pipe),
-            '"' => self.quoted('"', Tok::String, "unterminated quoted string"),
+            '"' => self.quoted(b'"', Tok::String, "unterminated quoted string"),
             '`' => self.raw_quoted(),
             '$' => {
                 if self.at_terminator() {
@@ -211,7 +215,7 @@ impl<'a> Lexer<'a> {
                     self.field_or_variable(Tok::Variable)
                 }
             }
-            '\'' => self.quoted('\'', Tok::CharConstant, "unterminated character constant"),
+            '\'' => self.quoted(b'\'', Tok::CharConstant, "unterminated character constant"),
             '.' if self.rest().first().is_some_and(|b| !b.is_ascii_digit()) => {
                 self.field_or_variable(Tok::Field)
             }
@@ -240,15 +244,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn space(&mut self) -> Step<'a> {
-        let from = self.pos;
         self.skip_spaces();
-        let passed = self.input.get(from..self.pos).unwrap_or_default();
-        let spaces = passed.len();
-        self.line += count_lines(passed);
         // The last space may belong to a trim-marked right delimiter.
         if self.rest().starts_with(b"-}}") {
-            self.backup(passed.last().copied().map(char::from));
-            if spaces == 1 {
+            self.pos -= 1;
+            if self.pos == self.start {
                 return Step::State(Self::right_delim);
             }
         }
@@ -332,35 +332,29 @@ impl<'a> Lexer<'a> {
         self.error(text)
     }
 
-    /// Passes over what means nothing in any kind of quotes.
-    fn skip_plain(&mut self) {
-        let special = |b: &u8| matches!(b, b'"' | b'\'' | b'`' | b'\\' | b'\n') || !b.is_ascii();
-        self.pos += self.rest().iter().take_while(|b| !special(b)).count();
-    }
-
-    fn quoted(&mut self, end: char, kind: Tok, unterminated: &str) -> Step<'a> {
-        loop {
-            self.skip_plain();
-            match self.next() {
-                None | Some('\n') => return self.error(unterminated.to_owned()),
-                Some(c) if c == end => return self.emit(kind),
-                // What follows a backslash belongs to it, but neither a line nor the text may end there.
-                Some('\\') if matches!(self.next(), None | Some('\n')) => {
-                    return self.error(unterminated.to_owned());
-                }
-                Some(_) => {}
+    fn quoted(&mut self, end: u8, kind: Tok, unterminated: &str) -> Step<'a> {
+        while let Some(at) = memchr::memchr3(end, b'\\', b'\n', self.rest()) {
+            let found = self.rest().get(at).copied();
+            self.pos += at + 1;
+            if found == Some(end) {
+                return self.emit(kind);
             }
+            // What follows a backslash belongs to it, but neither a line nor the text may end there.
+            if found != Some(b'\\') || matches!(self.rest(), [] | [b'\n', ..]) {
+                break;
+            }
+            self.pos += 1;
         }
+        self.error(unterminated.to_owned())
     }
 
     fn raw_quoted(&mut self) -> Step<'a> {
-        loop {
-            self.skip_plain();
-            match self.next() {
-                None => return self.error("unterminated raw quoted string".to_owned()),
-                Some('`') => return self.emit(Tok::RawString),
-                Some(_) => {}
+        match memchr::memchr(b'`', self.rest()) {
+            Some(at) => {
+                self.pos += at + 1;
+                self.emit(Tok::RawString)
             }
+            None => self.error("unterminated raw quoted string".to_owned()),
         }
     }
 

@@ -40,6 +40,7 @@ pub(crate) fn parse(
         roots: BTreeMap::new(),
         tree: TreeState::new(),
         blocks: Vec::new(),
+        nodes: Vec::new(),
         text,
         pool,
         words: Vec::new(),
@@ -56,7 +57,8 @@ pub(crate) fn parse(
 /// The state that Go keeps per tree: a `define` or `block` starts with a fresh one.
 struct TreeState<'a> {
     vars: Vec<&'a [u8]>,
-    action_line: usize,
+    /// Where the action that is being read begins.
+    action: Option<usize>,
     range_depth: usize,
 }
 
@@ -64,7 +66,7 @@ impl TreeState<'_> {
     fn new() -> Self {
         Self {
             vars: vec![b"$"],
-            action_line: 0,
+            action: None,
             range_depth: 0,
         }
     }
@@ -73,7 +75,8 @@ impl TreeState<'_> {
 /// A block whose end has not come yet.
 struct Open<'a> {
     kind: OpenKind<'a>,
-    list: Vec<NodeId>,
+    /// Where its nodes begin.
+    nodes: usize,
 }
 
 enum OpenKind<'a> {
@@ -88,8 +91,8 @@ enum OpenKind<'a> {
         pos: usize,
         pipe: NodeId,
         outer: TreeState<'a>,
-        /// The last line that the tree around it has read.
-        line: usize,
+        /// Where the last token begins that the tree around it has read.
+        read: usize,
     },
     Branch {
         kind: BranchKind,
@@ -122,6 +125,8 @@ struct Parser<'a> {
     roots: BTreeMap<GoString, NodeId>,
     tree: TreeState<'a>,
     blocks: Vec<Open<'a>>,
+    /// Nodes of the lists that are being parsed, those of the innermost block last.
+    nodes: Vec<NodeId>,
     text: &'a [u8],
     pool: &'a mut Pool,
     /// Words of the commands that are being parsed, those of the innermost last.
@@ -134,19 +139,34 @@ type Res<T> = Result<T, ParseError>;
 
 impl<'a> Parser<'a> {
     fn error<T>(&self, message: impl Into<String>) -> Res<T> {
-        Err(ParseError {
+        Err(self.error_at(self.newest(), message))
+    }
+
+    fn error_at(&self, pos: usize, message: impl Into<String>) -> ParseError {
+        ParseError {
             template: self.name.to_owned(),
-            line: self.token[0].map_or(0, |t| t.line),
+            line: self.line(pos),
             message: message.into(),
-        })
+        }
+    }
+
+    /// Where the newest token begins.
+    fn newest(&self) -> usize {
+        self.token[0].map_or(0, |token| token.pos)
+    }
+
+    /// The line of a position, from 1.
+    fn line(&self, pos: usize) -> usize {
+        let before = self.text.get(..pos).unwrap_or_default();
+        1 + memchr::memchr_iter(b'\n', before).count()
     }
 
     fn unexpected<T>(&self, token: &Item<'a>, context: &str) -> Res<T> {
         let shown = self.lexer.show(token);
         if token.kind == Tok::Error {
-            let started = self.tree.action_line;
+            let started = self.tree.action.map(|pos| self.line(pos));
             let mut extra = String::new();
-            if started != 0 && started != token.line {
+            if let Some(started) = started.filter(|line| *line != self.line(token.pos)) {
                 let prefix = if shown.ends_with(" action") {
                     ""
                 } else {
@@ -248,7 +268,6 @@ impl<'a> Parser<'a> {
     // Blocks.
 
     fn run(&mut self) -> Res<()> {
-        let mut root = Vec::new();
         loop {
             let token = self.peek_non_space();
             if token.kind == Tok::Eof {
@@ -266,25 +285,18 @@ impl<'a> Parser<'a> {
                 self.backup2(delim);
             }
             match self.text_or_action()? {
-                Action::Node(node) => match self.blocks.last_mut() {
-                    Some(open) => open.list.push(node),
-                    None => root.push(node),
-                },
+                Action::Node(node) => self.nodes.push(node),
                 Action::Opened => {}
                 Action::Else => self.on_else()?,
                 Action::End => {
                     if let Some(node) = self.on_end()? {
-                        self.tree.action_line = 0;
-                        match self.blocks.last_mut() {
-                            Some(open) => open.list.push(node),
-                            None => root.push(node),
-                        }
+                        self.tree.action = None;
+                        self.nodes.push(node);
                     }
                 }
             }
         }
-        let root = self.list(&root)?;
-        let list = self.add(0, NodeKind::List(root))?;
+        let list = self.close_list(0)?;
         self.install(GoString::from(self.name), list)
     }
 
@@ -306,6 +318,15 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// The list of the nodes from the one of this number on.
+    fn close_list(&mut self, first: usize) -> Res<NodeId> {
+        let nodes = self.nodes.get(first..).unwrap_or_default();
+        let nodes = self.source.add_list(nodes);
+        self.nodes.truncate(first);
+        let nodes = self.stored(nodes)?;
+        self.add(0, NodeKind::List(nodes))
+    }
+
     fn open_define(&mut self) -> Res<()> {
         const CONTEXT: &str = "define clause";
         let outer = std::mem::replace(&mut self.tree, TreeState::new());
@@ -314,7 +335,7 @@ impl<'a> Parser<'a> {
         self.expect(Tok::RightDelim, CONTEXT)?;
         self.blocks.push(Open {
             kind: OpenKind::Define { name, outer },
-            list: Vec::new(),
+            nodes: self.nodes.len(),
         });
         Ok(())
     }
@@ -328,11 +349,11 @@ impl<'a> Parser<'a> {
                 Ok(Action::Node(node))
             }
             Tok::LeftDelim => {
-                self.tree.action_line = token.line;
+                self.tree.action = Some(token.pos);
                 let action = self.action()?;
                 // An opened block stays "the action" until one inside it is complete.
                 if !matches!(action, Action::Opened) {
-                    self.tree.action_line = 0;
+                    self.tree.action = None;
                 }
                 Ok(action)
             }
@@ -399,7 +420,7 @@ impl<'a> Parser<'a> {
                 vars_mark,
                 implied,
             },
-            list: Vec::new(),
+            nodes: self.nodes.len(),
         });
         Ok(Action::Opened)
     }
@@ -410,16 +431,16 @@ impl<'a> Parser<'a> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Tok::RightDelim)?;
         let outer = std::mem::replace(&mut self.tree, TreeState::new());
-        let line = self.token[0].map_or(0, |t| t.line);
+        let read = self.newest();
         self.blocks.push(Open {
             kind: OpenKind::Block {
                 name,
                 pos: token.pos,
                 pipe,
                 outer,
-                line,
+                read,
             },
-            list: Vec::new(),
+            nodes: self.nodes.len(),
         });
         Ok(Action::Opened)
     }
@@ -452,13 +473,10 @@ impl<'a> Parser<'a> {
         };
         let (branch, has_else) = match &open.kind {
             OpenKind::Define { .. } => return self.error("unexpected {{else}} in define clause"),
-            OpenKind::Block { line, .. } => {
+            OpenKind::Block { read, .. } => {
                 // Told by the tree around the block, which has read no further than its begin.
-                return Err(ParseError {
-                    template: self.name.to_owned(),
-                    line: *line,
-                    message: "unexpected {{else}} in block clause".to_owned(),
-                });
+                let read = *read;
+                return Err(self.error_at(read, "unexpected {{else}} in block clause"));
             }
             OpenKind::Branch {
                 kind, then_list, ..
@@ -467,9 +485,8 @@ impl<'a> Parser<'a> {
         if has_else {
             return self.error("expected end; found {{else}}");
         }
-        let items = std::mem::take(&mut open.list);
-        let items = self.list(&items)?;
-        let list = self.add(0, NodeKind::List(items))?;
+        let nodes = open.nodes;
+        let list = self.close_list(nodes)?;
         if let Some(Open {
             kind: OpenKind::Branch { then_list, .. },
             ..
@@ -498,8 +515,7 @@ impl<'a> Parser<'a> {
             let Some(open) = self.blocks.pop() else {
                 return self.error("unexpected {{end}}");
             };
-            let list = self.list(&open.list)?;
-            let list = self.add(0, NodeKind::List(list))?;
+            let list = self.close_list(open.nodes)?;
             match open.kind {
                 OpenKind::Define { name, outer } => {
                     self.install(name, list)?;
@@ -552,10 +568,10 @@ impl<'a> Parser<'a> {
                     if !implied {
                         return Ok(Some(node));
                     }
-                    match self.blocks.last_mut() {
-                        Some(outer) => outer.list.push(node),
-                        None => return self.error("unexpected {{end}}"),
+                    if self.blocks.is_empty() {
+                        return self.error("unexpected {{end}}");
                     }
+                    self.nodes.push(node);
                 }
             }
         }

@@ -233,7 +233,7 @@ fn accepted(world: &World, definition: &Arc<Value>, now: Timestamp) -> Option<Va
         })
     };
     let was = self::condition(definition, "Established") == Some(true);
-    new["status"]["conditions"] = match &conflict {
+    let mut conditions = match &conflict {
         None if was => definition["status"]["conditions"].clone(),
         None => json!([
             condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
@@ -254,7 +254,47 @@ fn accepted(world: &World, definition: &Arc<Value>, now: Timestamp) -> Option<Va
             ),
         ]),
     };
+    if !was
+        && let Some((ok, reason, message)) = approval(definition)
+        && let Some(all) = conditions.as_array_mut()
+    {
+        let kind = "KubernetesAPIApprovalPolicyConformant";
+        all.insert(0, condition(kind, ok, reason, &message));
+    }
+    new["status"]["conditions"] = conditions;
     Some(new)
+}
+
+/// Groups of the community want to be approved of by it.
+fn approval(definition: &Value) -> Option<(bool, &'static str, String)> {
+    const KEY: &str = "api-approved.kubernetes.io";
+    const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let group = object::text(&definition["spec"], "group");
+    let protected = ["k8s.io", "kubernetes.io"].into_iter().any(|own| {
+        let before = group.strip_suffix(own);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    });
+    if !protected {
+        return None;
+    }
+    let annotated = object::text(&definition["metadata"]["annotations"], KEY);
+    let url = annotated
+        .split_once("://")
+        .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.starts_with('/') && !rest.is_empty());
+    Some(if annotated.is_empty() {
+        let why = format!("protected groups must have approval annotation \"{KEY}\", {SEE}");
+        (false, "MissingAnnotation", why)
+    } else if annotated.starts_with("unapproved") {
+        (false, "UnapprovedAnnotation", format!("not approved: {annotated:?}"))
+    } else if url {
+        (true, "ApprovedAnnotation", format!("approved in {annotated}"))
+    } else {
+        let why = format!(
+            "protected groups must have approval annotation \"{KEY}\" with either a URL or a reason starting with \
+             \"unapproved\", {SEE}"
+        );
+        (false, "InvalidAnnotation", why)
+    })
 }
 
 /// A name of this definition that another one of its group has.

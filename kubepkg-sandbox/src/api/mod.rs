@@ -41,6 +41,7 @@ mod protobuf;
 pub(crate) mod quantity;
 mod registry;
 mod request;
+mod schedule;
 mod selector;
 mod service;
 mod service_addresses;

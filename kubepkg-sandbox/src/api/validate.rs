@@ -18,7 +18,6 @@ mod pod;
 mod probes;
 mod resources;
 mod rights;
-mod schedule;
 mod security;
 mod service;
 mod settings;

@@ -1,10 +1,12 @@
-//! Workloads by rules: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, claims and Pods,
-//! on the time of the world.
+//! Workloads by rules: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, claims, Pods
+//! and budgets for their disruption, on the time of the world.
 //!
 //! Pods have the fates of [`crate::fate`], as on the real control plane with its pretend node: the
 //! same annotations decide. Controllers do what those of Kubernetes do as far as clients see it:
 //! who owns what, how many there are, and what the status says.
 
+mod budgets;
+mod crons;
 mod daemons;
 mod deployments;
 mod events;
@@ -38,14 +40,16 @@ const MANAGER: &str = "kube-controller-manager";
 type Controller = fn(&mut World, &Arc<Value>, Timestamp);
 
 /// What a controller looks at: a table and the controller itself.
-const CONTROLLERS: [(&str, Controller); 7] = [
+const CONTROLLERS: [(&str, Controller); 9] = [
     ("deployments.apps", deployments::settle),
     ("replicasets.apps", replicas::settle),
     ("statefulsets.apps", stateful::settle),
     ("daemonsets.apps", daemons::settle),
     ("jobs.batch", jobs::settle),
+    ("cronjobs.batch", crons::settle),
     ("persistentvolumeclaims", volumes::settle),
     ("pods", pods::settle),
+    ("poddisruptionbudgets.policy", budgets::settle),
 ];
 
 /// Takes one step with everything that the news concern, and with pods whose time has come.
@@ -57,6 +61,9 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
     for event in news {
         let table = &event.table;
         concerned.insert((Arc::clone(table), event.key.clone()));
+        if &**table == "pods" {
+            budgets::concern(world, &event.key.0, &mut concerned);
+        }
         for seen in [Some(&event.object), event.before.as_ref()]
             .into_iter()
             .flatten()
@@ -271,16 +278,17 @@ fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or(0)
 }
 
-/// A short hash of a template, in the letters of Kubernetes' `SafeEncodeString`. Its value is not
-/// that of Kubernetes, whose hash follows Go's memory.
+/// A short hash of a template, in the form of Kubernetes: a number of 32 bits in the letters of its
+/// `SafeEncodeString`. Its value is not that of Kubernetes, whose hash follows Go's memory.
 fn hash(template: &Value) -> String {
     use sha2::{Digest as _, Sha256};
-    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     let digest = Sha256::digest(template.to_string());
-    let letters = digest.iter().take(10);
-    letters
-        .map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]))
-        .collect()
+    let first = digest.iter().take(4);
+    let number = first.fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+    let digits = number.to_string();
+    let letters = digits.bytes().filter_map(|digit| LETTERS.get(usize::from(digit) % LETTERS.len()));
+    letters.map(|letter| char::from(*letter)).collect()
 }
 
 /// A condition; its time stays while its status does.

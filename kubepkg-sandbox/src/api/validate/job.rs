@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::parts::{not_negative, one_of, selector};
 use super::pod;
-use super::schedule::Schedule;
 use crate::api::failure::Cause;
 use crate::api::object::{self, list, text};
+use crate::api::schedule::{self, Schedule};
 use crate::api::selector::Labels;
 
 pub(super) fn job(causes: &mut Vec<Cause>, job: &Value) {
@@ -201,7 +201,7 @@ pub(super) fn cron_job(causes: &mut Vec<Cause>, cron: &Value) {
     let at = "spec.schedule";
     if schedule.is_empty() {
         causes.push(Cause::required(at, ""));
-    } else if let Err(why) = Schedule::parse(zoneless(schedule)) {
+    } else if let Err(why) = Schedule::parse(schedule::zoneless(schedule)) {
         causes.push(Cause::invalid(at, &json!(schedule), &why));
     }
     if schedule.contains("TZ") && zone.is_null() {
@@ -246,15 +246,6 @@ pub(super) fn cron_job(causes: &mut Vec<Cause>, cron: &Value) {
     if own.len() > 52 {
         let why = "must be no more than 52 characters";
         causes.push(Cause::invalid("metadata.name", &json!(own), why));
-    }
-}
-
-/// A schedule without the zone before it.
-fn zoneless(schedule: &str) -> &str {
-    let zoned = schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=");
-    match schedule.split_once(' ') {
-        Some((_, rest)) if zoned => rest,
-        _ => schedule,
     }
 }
 

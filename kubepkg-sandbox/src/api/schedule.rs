@@ -2,6 +2,10 @@
 
 use std::ops::RangeInclusive;
 
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+
 /// When something happens again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Schedule {
@@ -75,6 +79,101 @@ impl Schedule {
             bits,
             any: [day, weekday],
         })
+    }
+}
+
+/// How many days are looked at for the next time: a leap day comes within these.
+const DAYS_AHEAD: usize = 366 * 9;
+
+impl Schedule {
+    /// The first time after another.
+    pub(crate) fn next(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        match self {
+            Self::Every(seconds) => {
+                let whole = Timestamp::from_second(after.as_second()).ok()?;
+                whole.checked_add(SignedDuration::from_secs(*seconds)).ok()
+            }
+            Self::Fields { bits, any } => {
+                let mut day = zone.to_datetime(after).date();
+                for _ in 0..DAYS_AHEAD {
+                    let mut times = on(day, bits, *any, zone);
+                    if let Some(found) = times.find(|at| *at > after) {
+                        return Some(found);
+                    }
+                    day = day.checked_add(1.day()).ok()?;
+                }
+                None
+            }
+        }
+    }
+
+    /// The last time up to now, after another.
+    pub(crate) fn last(
+        &self,
+        after: Timestamp,
+        now: Timestamp,
+        zone: &TimeZone,
+    ) -> Option<Timestamp> {
+        match self {
+            Self::Every(seconds) => {
+                let start = after.as_second();
+                let rounds = now.as_second().checked_sub(start)?.checked_div(*seconds)?;
+                let at = start.checked_add(rounds.checked_mul(*seconds)?)?;
+                (rounds > 0).then(|| Timestamp::from_second(at).ok()).flatten()
+            }
+            Self::Fields { bits, any } => {
+                let first = zone.to_datetime(after).date();
+                let mut day = zone.to_datetime(now).date();
+                for _ in 0..DAYS_AHEAD {
+                    let times = on(day, bits, *any, zone);
+                    if let Some(found) = times.filter(|at| *at <= now).last() {
+                        return (found > after).then_some(found);
+                    }
+                    if day <= first {
+                        return None;
+                    }
+                    day = day.checked_sub(1.day()).ok()?;
+                }
+                None
+            }
+        }
+    }
+}
+
+/// The times of a day.
+fn on(
+    day: Date,
+    [minutes, hours, days, months, weekdays]: &[u64; 5],
+    [any_day, any_weekday]: [bool; 2],
+    zone: &TimeZone,
+) -> impl Iterator<Item = Timestamp> {
+    let has = |bits: u64, at: i8| u32::try_from(at).is_ok_and(|at| bits >> at & 1 == 1);
+    let by_day = has(*days, day.day());
+    let by_weekday = has(*weekdays, day.weekday().to_sunday_zero_offset());
+    // Where both are given, either will do.
+    let fits = if any_day || any_weekday {
+        by_day && by_weekday
+    } else {
+        by_day || by_weekday
+    };
+    let hours = if fits && has(*months, day.month()) { *hours } else { 0 };
+    let minutes = *minutes;
+    let zone = zone.clone();
+    (0..24)
+        .filter(move |hour| has(hours, *hour))
+        .flat_map(move |hour| (0..60).filter(move |minute| has(minutes, *minute)).map(move |minute| (hour, minute)))
+        .filter_map(move |(hour, minute)| {
+            let time = Time::new(hour, minute, 0, 0).ok()?;
+            zone.to_timestamp(day.to_datetime(time)).ok()
+        })
+}
+
+/// A schedule without the zone before it.
+pub(crate) fn zoneless(schedule: &str) -> &str {
+    let zoned = schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=");
+    match schedule.split_once(' ') {
+        Some((_, rest)) if zoned => rest,
+        _ => schedule,
     }
 }
 
@@ -191,6 +290,34 @@ fn number(text: &str, first: u64, names: &[&str]) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By a calendar: 2026-02-27 is a Friday.
+    #[test]
+    fn the_next_and_the_last_time_stand_in_the_calendar() {
+        let at = |text: &str| -> Timestamp { text.parse().unwrap() };
+        let zone = TimeZone::UTC;
+        for (schedule, after, next) in [
+            ("*/15 * * * *", "2026-02-27T10:07:30Z", "2026-02-27T10:15:00Z"),
+            ("0 0 * * *", "2026-02-27T00:00:00Z", "2026-02-28T00:00:00Z"),
+            ("0 9 1 * *", "2026-02-27T10:00:00Z", "2026-03-01T09:00:00Z"),
+            ("0 9 * * mon", "2026-02-27T10:00:00Z", "2026-03-02T09:00:00Z"),
+            ("0 9 28 * mon", "2026-02-27T10:00:00Z", "2026-02-28T09:00:00Z"),
+            ("0 0 29 2 *", "2026-02-27T10:00:00Z", "2028-02-29T00:00:00Z"),
+            ("@every 90s", "2026-02-27T10:00:00.5Z", "2026-02-27T10:01:30Z"),
+        ] {
+            let schedule = Schedule::parse(schedule).unwrap();
+            assert_eq!(schedule.next(at(after), &zone), Some(at(next)));
+            assert_eq!(schedule.last(at(after), at(next), &zone), Some(at(next)));
+        }
+        let never = Schedule::parse("0 0 31 2 *").unwrap();
+        assert_eq!(never.next(at("2026-02-27T10:00:00Z"), &zone), None);
+        let hourly = Schedule::parse("@hourly").unwrap();
+        let (from, to) = (at("2026-02-27T10:00:00Z"), at("2026-02-27T10:59:59Z"));
+        assert_eq!(hourly.last(from, to, &zone), None);
+        let berlin = TimeZone::get("Europe/Berlin").unwrap();
+        let noon = Schedule::parse("0 12 * * *").unwrap();
+        assert_eq!(noon.next(from, &berlin), Some(at("2026-02-27T11:00:00Z")));
+    }
 
     /// By hand.
     #[test]

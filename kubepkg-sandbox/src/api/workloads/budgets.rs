@@ -1,0 +1,106 @@
+//! Budgets for disruptions: how many of their pods are well, and how many may go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{is_ready, number, write_status};
+use crate::api::object;
+use crate::api::selector::Labels;
+use crate::api::store::Key;
+use crate::api::world::World;
+
+const TABLE: &str = "poddisruptionbudgets.policy";
+
+/// A pod is news for the budgets of its namespace.
+pub(super) fn concern(world: &World, namespace: &str, concerned: &mut BTreeSet<(Arc<str>, Key)>) {
+    for (key, _) in world.store.list(TABLE, namespace, None) {
+        concerned.insert((TABLE.into(), key.clone()));
+    }
+}
+
+pub(super) fn settle(world: &mut World, budget: &Arc<Value>, now: Timestamp) {
+    if object::terminating(budget) {
+        return;
+    }
+    let spec = &budget["spec"];
+    let namespace = object::namespace(budget);
+    let selector = Labels::of(&spec["selector"]);
+    let pods: Vec<Arc<Value>> = world
+        .store
+        .list("pods", namespace, None)
+        .filter(|(_, pod)| selector.as_ref().is_some_and(|labels| labels.matches(pod)))
+        .map(|(_, pod)| Arc::clone(pod))
+        .collect();
+    let healthy = pods
+        .iter()
+        .filter(|pod| is_ready(pod) && !object::terminating(pod))
+        .count();
+    let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
+    let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
+    let (expected, desired) = if !most.is_null() {
+        let expected = expected(world, &pods);
+        (expected, (expected - share(most, expected)).max(0))
+    } else if least.is_string() {
+        let expected = expected(world, &pods);
+        (expected, share(least, expected))
+    } else {
+        (i64::try_from(pods.len()).unwrap_or(i64::MAX), number(least))
+    };
+    let allowed = if expected <= 0 {
+        0
+    } else {
+        (healthy - desired).max(0)
+    };
+    let (word, reason) = if allowed > 0 {
+        ("True", "SufficientPods")
+    } else {
+        ("False", "InsufficientPods")
+    };
+    let before = object::list(&budget["status"]["conditions"])
+        .find(|one| one["type"] == "DisruptionAllowed" && one["status"] == word);
+    let since = before.map_or(json!(object::time(now)), |one| {
+        one["lastTransitionTime"].clone()
+    });
+    let generation = &budget["metadata"]["generation"];
+    let status = json!({
+        "currentHealthy": healthy, "desiredHealthy": desired, "disruptionsAllowed": allowed,
+        "expectedPods": expected, "observedGeneration": generation,
+        "conditions": [{
+            "type": "DisruptionAllowed", "status": word, "reason": reason, "message": "",
+            "observedGeneration": generation, "lastTransitionTime": since,
+        }],
+    });
+    write_status(world, TABLE, budget, status, now);
+}
+
+/// How many pods their controllers want.
+fn expected(world: &World, pods: &[Arc<Value>]) -> i64 {
+    let mut wanted: BTreeMap<String, i64> = BTreeMap::new();
+    for pod in pods {
+        let mut owner = object::controller(pod).cloned();
+        // Above a ReplicaSet stands a Deployment.
+        while let Some(reference) = owner {
+            let uid = object::text(&reference, "uid").to_owned();
+            let Some((_, _, found)) = world.store.by_uid(&uid) else {
+                break;
+            };
+            owner = object::controller(found).cloned();
+            if owner.is_none() {
+                wanted.insert(uid, number(&found["spec"]["replicas"]));
+            }
+        }
+    }
+    wanted.values().sum()
+}
+
+/// A number, or a share of all, rounded up.
+fn share(value: &Value, of: i64) -> i64 {
+    let percent = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
+    match percent {
+        Some(percent) => (percent.saturating_mul(of).saturating_add(99)) / 100,
+        None => number(value),
+    }
+}

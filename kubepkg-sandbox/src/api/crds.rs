@@ -278,16 +278,24 @@ fn approval(definition: &Value) -> Option<(bool, &'static str, String)> {
         return None;
     }
     let annotated = object::text(&definition["metadata"]["annotations"], KEY);
-    let url = annotated
-        .split_once("://")
-        .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.starts_with('/') && !rest.is_empty());
+    let url = annotated.split_once("://").is_some_and(|(scheme, rest)| {
+        !scheme.is_empty() && !rest.starts_with('/') && !rest.is_empty()
+    });
     Some(if annotated.is_empty() {
         let why = format!("protected groups must have approval annotation \"{KEY}\", {SEE}");
         (false, "MissingAnnotation", why)
     } else if annotated.starts_with("unapproved") {
-        (false, "UnapprovedAnnotation", format!("not approved: {annotated:?}"))
+        (
+            false,
+            "UnapprovedAnnotation",
+            format!("not approved: {annotated:?}"),
+        )
     } else if url {
-        (true, "ApprovedAnnotation", format!("approved in {annotated}"))
+        (
+            true,
+            "ApprovedAnnotation",
+            format!("approved in {annotated}"),
+        )
     } else {
         let why = format!(
             "protected groups must have approval annotation \"{KEY}\" with either a URL or a reason starting with \

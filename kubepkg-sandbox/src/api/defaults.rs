@@ -76,6 +76,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
         ("batch", "jobs") => at(object, "/spec", job),
         ("batch", "cronjobs") => at(object, "/spec", cron_job),
         ("", "events") => event(object),
+        ("networking.k8s.io", "ingressclasses") => at(object, "/spec/parameters", |of| {
+            default(of, "scope", "Cluster");
+        }),
         ("networking.k8s.io", "networkpolicies") => at(object, "/spec", network_policy),
         ("autoscaling", _) => at(object, "/spec", autoscaler),
         ("rbac.authorization.k8s.io", _) => rbac(kind, object),

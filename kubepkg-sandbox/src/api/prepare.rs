@@ -98,6 +98,7 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
     }
     if kind.is("batch", "jobs") {
         label_job(object);
+        label_as_template(object);
     }
 }
 
@@ -227,6 +228,10 @@ fn count_templates(old: &Value, new: &mut Value) {
 /// Whether a change counts in `metadata.generation`: everything but metadata and, where it is
 /// written apart, status.
 pub(crate) fn spec_changed(kind: &Kind, old: &Value, new: &Value) -> bool {
+    if kind.is("scheduling.k8s.io", "priorityclasses") {
+        // Its generation stays what it was in the beginning.
+        return false;
+    }
     let status_apart = kind.has_status() || kind.custom.is_none();
     let counted = |object: &Value| -> Map<String, Value> {
         let fields = object.as_object().cloned().unwrap_or_default();
@@ -361,13 +366,23 @@ fn label_job(job: &mut Value) {
     }
     selector["matchLabels"]["batch.kubernetes.io/controller-uid"] = uid.clone().into();
     spec.entry("template").or_insert_with(|| json!({}));
-    for pointer in ["/spec/template", ""] {
-        let target = job.pointer_mut(pointer).and_then(object::metadata);
-        if let Some(target) = target.and_then(|meta| entry_of(meta, "labels")) {
-            for (key, value) in &labels {
-                target.insert((*key).to_owned(), value.as_str().into());
-            }
+    let template = job.pointer_mut("/spec/template").and_then(object::metadata);
+    if let Some(target) = template.and_then(|meta| entry_of(meta, "labels")) {
+        for (key, value) in labels {
+            target.insert(key.to_owned(), value.as_str().into());
         }
+    }
+}
+
+/// A Job without labels has those of its pods.
+fn label_as_template(job: &mut Value) {
+    let own = job["metadata"]["labels"].as_object();
+    if own.is_some_and(|own| !own.is_empty()) {
+        return;
+    }
+    let labels = job["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+        object::set(job, "labels", labels);
     }
 }
 

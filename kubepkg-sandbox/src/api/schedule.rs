@@ -119,7 +119,9 @@ impl Schedule {
                 let start = after.as_second();
                 let rounds = now.as_second().checked_sub(start)?.checked_div(*seconds)?;
                 let at = start.checked_add(rounds.checked_mul(*seconds)?)?;
-                (rounds > 0).then(|| Timestamp::from_second(at).ok()).flatten()
+                (rounds > 0)
+                    .then(|| Timestamp::from_second(at).ok())
+                    .flatten()
             }
             Self::Fields { bits, any } => {
                 let first = zone.to_datetime(after).date();
@@ -156,12 +158,20 @@ fn on(
     } else {
         by_day || by_weekday
     };
-    let hours = if fits && has(*months, day.month()) { *hours } else { 0 };
+    let hours = if fits && has(*months, day.month()) {
+        *hours
+    } else {
+        0
+    };
     let minutes = *minutes;
     let zone = zone.clone();
     (0..24)
         .filter(move |hour| has(hours, *hour))
-        .flat_map(move |hour| (0..60).filter(move |minute| has(minutes, *minute)).map(move |minute| (hour, minute)))
+        .flat_map(move |hour| {
+            (0..60)
+                .filter(move |minute| has(minutes, *minute))
+                .map(move |minute| (hour, minute))
+        })
         .filter_map(move |(hour, minute)| {
             let time = Time::new(hour, minute, 0, 0).ok()?;
             zone.to_timestamp(day.to_datetime(time)).ok()
@@ -297,13 +307,29 @@ mod tests {
         let at = |text: &str| -> Timestamp { text.parse().unwrap() };
         let zone = TimeZone::UTC;
         for (schedule, after, next) in [
-            ("*/15 * * * *", "2026-02-27T10:07:30Z", "2026-02-27T10:15:00Z"),
+            (
+                "*/15 * * * *",
+                "2026-02-27T10:07:30Z",
+                "2026-02-27T10:15:00Z",
+            ),
             ("0 0 * * *", "2026-02-27T00:00:00Z", "2026-02-28T00:00:00Z"),
             ("0 9 1 * *", "2026-02-27T10:00:00Z", "2026-03-01T09:00:00Z"),
-            ("0 9 * * mon", "2026-02-27T10:00:00Z", "2026-03-02T09:00:00Z"),
-            ("0 9 28 * mon", "2026-02-27T10:00:00Z", "2026-02-28T09:00:00Z"),
+            (
+                "0 9 * * mon",
+                "2026-02-27T10:00:00Z",
+                "2026-03-02T09:00:00Z",
+            ),
+            (
+                "0 9 28 * mon",
+                "2026-02-27T10:00:00Z",
+                "2026-02-28T09:00:00Z",
+            ),
             ("0 0 29 2 *", "2026-02-27T10:00:00Z", "2028-02-29T00:00:00Z"),
-            ("@every 90s", "2026-02-27T10:00:00.5Z", "2026-02-27T10:01:30Z"),
+            (
+                "@every 90s",
+                "2026-02-27T10:00:00.5Z",
+                "2026-02-27T10:01:30Z",
+            ),
         ] {
             let schedule = Schedule::parse(schedule).unwrap();
             assert_eq!(schedule.next(at(after), &zone), Some(at(next)));

@@ -7,6 +7,7 @@
 mod autoscale;
 mod budget;
 mod container;
+mod immutable;
 mod ingress;
 mod job;
 mod kept;
@@ -28,7 +29,7 @@ mod volume;
 mod webhook;
 mod workload;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::failure::Cause;
 use super::kind::Kind;
@@ -110,7 +111,7 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) 
         causes.extend(service_addresses::changed(old, new));
     }
     causes.extend(of_kind(kind, new));
-    causes.extend(immutable(kind, old, new));
+    causes.extend(immutable::immutable(kind, old, new));
     if subresource.is_empty() && kind.is("", "pods") {
         causes.extend(kept::pod(old, new));
     }
@@ -207,80 +208,6 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
         ("storage.k8s.io", "storageclasses") => storage::class(&mut causes, object),
         ("admissionregistration.k8s.io", _) => webhook::webhooks(&mut causes, object),
         _ => {}
-    }
-    causes
-}
-
-/// Fields that may not change.
-fn immutable(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let mut fixed = |field: &str, pointer: &str| {
-        let none = Value::Null;
-        let before = old.pointer(pointer).unwrap_or(&none);
-        let after = new.pointer(pointer).unwrap_or(&none);
-        if before != after {
-            causes.push(Cause::invalid(field, after, "field is immutable"));
-        }
-    };
-    match (kind.group.as_str(), kind.plural.as_str()) {
-        _ if kind.custom.is_some() => {}
-        ("apps", "deployments" | "replicasets" | "daemonsets") => {
-            fixed("spec.selector", "/spec/selector");
-        }
-        ("batch", "jobs") => {
-            fixed("spec.selector", "/spec/selector");
-            fixed("spec.template", "/spec/template");
-            fixed("spec.completionMode", "/spec/completionMode");
-        }
-        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings")
-            if old["roleRef"] != new["roleRef"] =>
-        {
-            let why = "cannot change roleRef";
-            // As the server prints its own type.
-            let role = &new["roleRef"];
-            let shown = json!({
-                "APIGroup": role["apiGroup"], "Kind": role["kind"], "Name": role["name"],
-            });
-            causes.push(Cause::invalid("roleRef", &shown, why));
-        }
-        ("", "secrets") if old["type"] != new["type"] => fixed("type", "/type"),
-        ("networking.k8s.io", "ingressclasses") => fixed("spec.controller", "/spec/controller"),
-        ("apps", "statefulsets") => {
-            let changeable = [
-                "minReadySeconds",
-                "ordinals",
-                "persistentVolumeClaimRetentionPolicy",
-                "replicas",
-                "revisionHistoryLimit",
-                "template",
-                "updateStrategy",
-            ];
-            let rest = |object: &Value| {
-                let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-                spec.retain(|field, _| !changeable.contains(&field.as_str()));
-                spec
-            };
-            if rest(old) != rest(new) {
-                causes.push(Cause::forbidden(
-                    "spec",
-                    "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
-                     'template', 'updateStrategy', 'revisionHistoryLimit', \
-                     'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
-                ));
-            }
-        }
-        _ => {}
-    }
-    if kind.group.is_empty()
-        && matches!(kind.plural.as_str(), "configmaps" | "secrets")
-        && old["immutable"] == true
-    {
-        for field in ["immutable", "data", "binaryData"] {
-            if old[field] != new[field] {
-                let why = "field is immutable when `immutable` is set";
-                causes.push(Cause::forbidden(field, why));
-            }
-        }
     }
     causes
 }

@@ -40,7 +40,7 @@ const MANAGER: &str = "kube-controller-manager";
 type Controller = fn(&mut World, &Arc<Value>, Timestamp);
 
 /// What a controller looks at: a table and the controller itself.
-const CONTROLLERS: [(&str, Controller); 9] = [
+const CONTROLLERS: [(&str, Controller); 10] = [
     ("deployments.apps", deployments::settle),
     ("replicasets.apps", replicas::settle),
     ("statefulsets.apps", stateful::settle),
@@ -48,6 +48,7 @@ const CONTROLLERS: [(&str, Controller); 9] = [
     ("jobs.batch", jobs::settle),
     ("cronjobs.batch", crons::settle),
     ("persistentvolumeclaims", volumes::settle),
+    ("persistentvolumes", volumes::settle_volume),
     ("pods", pods::settle),
     ("poddisruptionbudgets.policy", budgets::settle),
 ];
@@ -287,7 +288,9 @@ fn hash(template: &Value) -> String {
     let first = digest.iter().take(4);
     let number = first.fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
     let digits = number.to_string();
-    let letters = digits.bytes().filter_map(|digit| LETTERS.get(usize::from(digit) % LETTERS.len()));
+    let letters = digits
+        .bytes()
+        .filter_map(|digit| LETTERS.get(usize::from(digit) % LETTERS.len()));
     letters.map(|letter| char::from(*letter)).collect()
 }
 

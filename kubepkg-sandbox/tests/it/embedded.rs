@@ -6,8 +6,9 @@ use std::process::Command;
 use futures::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use kubepkg_sandbox::{
@@ -268,5 +269,81 @@ async fn every_watcher_sees_every_object_once() {
         }
         seen.sort();
         assert_eq!(seen, listed);
+    }
+}
+
+fn cron_job(policy: &str, annotations: &Value) -> CronJob {
+    serde_json::from_value(json!({
+        "metadata": {"name": "c"},
+        "spec": {
+            "schedule": "*/5 * * * *", "concurrencyPolicy": policy, "successfulJobsHistoryLimit": 1,
+            "jobTemplate": {"metadata": {"labels": {"of": "c"}}, "spec": {"template": {
+                "metadata": {"annotations": annotations},
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+            }}},
+        },
+    }))
+    .unwrap()
+}
+
+async fn names(jobs: &Api<Job>) -> Vec<String> {
+    let jobs = jobs.list(&ListParams::default()).await.unwrap();
+    jobs.into_iter()
+        .filter_map(|job| job.metadata.name)
+        .collect()
+}
+
+/// The names are minutes since 1970, when the clock of the server starts.
+#[tokio::test]
+async fn a_cron_job_makes_a_job_at_each_of_its_times_and_keeps_as_many_as_it_says() {
+    let server = standing();
+    let crons: Api<CronJob> = Api::namespaced(server.client(), "default");
+    let jobs: Api<Job> = Api::namespaced(server.client(), "default");
+    let minutes = |count| server.advance(SignedDuration::from_mins(count));
+    let made = cron_job("Allow", &json!({}));
+    crons.create(&PostParams::default(), &made).await.unwrap();
+    minutes(4);
+    assert!(names(&jobs).await.is_empty());
+    minutes(1);
+    assert_eq!(names(&jobs).await, ["c-5"]);
+    minutes(5);
+    assert_eq!(names(&jobs).await, ["c-10"]);
+    let status = crons.get("c").await.unwrap().status.unwrap();
+    let time = serde_json::to_value(status.last_schedule_time).unwrap();
+    assert_eq!(time, json!("1970-01-01T00:10:00Z"));
+    let job = serde_json::to_value(jobs.get("c-10").await.unwrap()).unwrap();
+    assert_eq!(job["metadata"]["labels"], json!({"of": "c"}));
+    let when = &job["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"];
+    assert_eq!(*when, json!("1970-01-01T00:10:00Z"));
+    let stop = Patch::Merge(json!({"spec": {"suspend": true}}));
+    let patch = PatchParams::default();
+    crons.patch("c", &patch, &stop).await.unwrap();
+    minutes(20);
+    assert_eq!(names(&jobs).await, ["c-10"]);
+}
+
+#[tokio::test]
+async fn a_cron_job_waits_for_a_job_under_way_or_takes_its_place_as_it_says() {
+    for (policy, wanted) in [
+        ("Allow", vec!["c-10", "c-5"]),
+        ("Forbid", vec!["c-5"]),
+        ("Replace", vec!["c-10"]),
+    ] {
+        let server = standing();
+        let crons: Api<CronJob> = Api::namespaced(server.client(), "default");
+        let jobs: Api<Job> = Api::namespaced(server.client(), "default");
+        let made = cron_job(policy, &json!({FATE_ANNOTATION: "never"}));
+        crons.create(&PostParams::default(), &made).await.unwrap();
+        for _ in 0..2 {
+            server.advance(SignedDuration::from_mins(5));
+            names(&jobs).await;
+        }
+        assert_eq!(names(&jobs).await, wanted, "{policy}");
+        let status = crons.get("c").await.unwrap().status.unwrap();
+        assert_eq!(
+            status.active.unwrap_or_default().len(),
+            wanted.len(),
+            "{policy}"
+        );
     }
 }

@@ -54,13 +54,13 @@ pub(super) fn settle(world: &mut World, budget: &Arc<Value>, now: Timestamp) {
     } else {
         (healthy - desired).max(0)
     };
-    let (word, reason) = if allowed > 0 {
+    let (state, reason) = if allowed > 0 {
         ("True", "SufficientPods")
     } else {
         ("False", "InsufficientPods")
     };
     let before = object::list(&budget["status"]["conditions"])
-        .find(|one| one["type"] == "DisruptionAllowed" && one["status"] == word);
+        .find(|one| one["type"] == "DisruptionAllowed" && one["status"] == state);
     let since = before.map_or(json!(object::time(now)), |one| {
         one["lastTransitionTime"].clone()
     });
@@ -69,7 +69,7 @@ pub(super) fn settle(world: &mut World, budget: &Arc<Value>, now: Timestamp) {
         "currentHealthy": healthy, "desiredHealthy": desired, "disruptionsAllowed": allowed,
         "expectedPods": expected, "observedGeneration": generation,
         "conditions": [{
-            "type": "DisruptionAllowed", "status": word, "reason": reason, "message": "",
+            "type": "DisruptionAllowed", "status": state, "reason": reason, "message": "",
             "observedGeneration": generation, "lastTransitionTime": since,
         }],
     });
@@ -98,7 +98,9 @@ fn expected(world: &World, pods: &[Arc<Value>]) -> i64 {
 
 /// A number, or a share of all, rounded up.
 fn share(value: &Value, of: i64) -> i64 {
-    let percent = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
+    let percent = value
+        .as_str()
+        .and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
     match percent {
         Some(percent) => (percent.saturating_mul(of).saturating_add(99)) / 100,
         None => number(value),

@@ -57,7 +57,9 @@ fn look_at(
     let last = object::parse_time(&status["lastSuccessfulTime"]);
     let mut success = last;
     active.retain(|one| {
-        let job = jobs.iter().find(|job| object::uid(job) == object::text(one, "uid"));
+        let job = jobs
+            .iter()
+            .find(|job| object::uid(job) == object::text(one, "uid"));
         let Some(job) = job else { return false };
         let Some(how) = end(job) else { return true };
         let name = object::name(job);
@@ -103,7 +105,9 @@ fn clean(world: &mut World, maker: &Maker<'_>, jobs: &[Arc<Value>], now: Timesta
             let started = object::parse_time(&job["status"]["startTime"]);
             (started, object::name(job).to_owned())
         });
-        let surplus = ended.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
+        let surplus = ended
+            .len()
+            .saturating_sub(usize::try_from(limit).unwrap_or(0));
         for job in ended.into_iter().take(surplus) {
             delete(world, JOBS, job, now);
             let message = format!("Deleted job {}", object::name(job));
@@ -125,7 +129,9 @@ fn run(
     let Ok(times) = Schedule::parse(schedule::zoneless(object::text(spec, "schedule"))) else {
         return;
     };
-    let zone = spec["timeZone"].as_str().map_or(Ok(TimeZone::UTC), TimeZone::get);
+    let zone = spec["timeZone"]
+        .as_str()
+        .map_or(Ok(TimeZone::UTC), TimeZone::get);
     let Ok(zone) = zone else { return };
     if let Some(next) = times.next(now, &zone) {
         world.wake(TABLE, cron, next);
@@ -134,9 +140,9 @@ fn run(
         .or_else(|| object::parse_time(&cron["metadata"]["creationTimestamp"]));
     let due = since.and_then(|since| times.last(since, now, &zone));
     let Some(due) = due else { return };
-    let late = spec["startingDeadlineSeconds"].as_i64().is_some_and(|limit| {
-        due + SignedDuration::from_secs(limit.clamp(0, 1 << 32)) < now
-    });
+    let late = spec["startingDeadlineSeconds"]
+        .as_i64()
+        .is_some_and(|limit| due + SignedDuration::from_secs(limit.clamp(0, 1 << 32)) < now);
     if late {
         let time = due.strftime("%a, %d %b %Y %H:%M:%S +0000");
         let message = format!("Missed scheduled time to start a job: {time}");
@@ -167,9 +173,21 @@ fn run(
         }
         _ => {}
     }
-    match create(world, JOBS, object::namespace(cron), job_of(cron, &name, due), now) {
+    match create(
+        world,
+        JOBS,
+        object::namespace(cron),
+        job_of(cron, &name, due),
+        now,
+    ) {
         Ok(job) => {
-            maker.say(world, false, "SuccessfulCreate", &format!("Created job {name}"), now);
+            maker.say(
+                world,
+                false,
+                "SuccessfulCreate",
+                &format!("Created job {name}"),
+                now,
+            );
             active.push(json!({
                 "apiVersion": "batch/v1", "kind": "Job", "name": name,
                 "namespace": object::namespace(&job), "uid": object::uid(&job),

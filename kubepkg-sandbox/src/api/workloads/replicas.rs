@@ -59,6 +59,7 @@ pub(super) fn settle(world: &mut World, set: &Arc<Value>, now: Timestamp) {
     let mut status = json!({
         "replicas": current.len(),
         "observedGeneration": set["metadata"]["generation"],
+        "terminatingReplicas": pods.len() - living.len(),
     });
     if !current.is_empty() {
         status["fullyLabeledReplicas"] = current.len().into();

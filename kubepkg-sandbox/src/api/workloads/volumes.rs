@@ -58,6 +58,17 @@ pub(super) fn settle(world: &mut World, claim: &Arc<Value>, now: Timestamp) {
     write_status(world, TABLE, claim, status, now);
 }
 
+/// A volume that nobody claims can be had, one that is claimed is bound.
+pub(super) fn settle_volume(world: &mut World, volume: &Arc<Value>, now: Timestamp) {
+    if object::terminating(volume) || volume["status"]["phase"] != "Pending" {
+        return;
+    }
+    let claimed = !object::text(&volume["spec"]["claimRef"], "uid").is_empty();
+    let mut status = volume["status"].clone();
+    status["phase"] = if claimed { "Bound" } else { "Available" }.into();
+    write_status(world, "persistentvolumes", volume, status, now);
+}
+
 fn release(world: &mut World, claim: &Arc<Value>, now: Timestamp) {
     let finalizers = object::finalizers(claim);
     if !finalizers.iter().any(|one| one == PROTECTION) {

@@ -264,20 +264,20 @@ pub fn split_manifests(text: &str) -> Vec<Document<'_>> {
         if !trimmed.is_empty() {
             let at = piece_at + piece.len() - trimmed.len();
             let between = text.as_bytes().get(counted..at).unwrap_or_default();
-            line += between.split(|byte| *byte == b'\n').count() - 1;
+            line += memchr::memchr_iter(b'\n', between).count();
             counted = at;
             documents.push((at, piece_at + piece.len(), line));
         }
     };
     // Leading white space goes first, so that an indented separator at the very start splits too.
-    let mut at = text.len() - text.trim_start().len();
-    let mut start = at;
-    for line in text.get(at..).unwrap_or_default().split_inclusive('\n') {
-        if let Some(behind) = line.strip_prefix("---") {
-            push(text.get(start..at).unwrap_or_default(), start);
-            start = at + line.len() - behind.trim_start_matches([' ', '\t']).len();
-        }
-        at += line.len();
+    let mut start = text.len() - text.trim_start().len();
+    let (begin, body) = (start, text.as_bytes().get(start..).unwrap_or_default());
+    let first = body.starts_with(b"---").then_some(begin);
+    let others = memchr::memmem::find_iter(body, "\n---").map(|at| begin + at + 1);
+    for at in first.into_iter().chain(others) {
+        push(text.get(start..at).unwrap_or_default(), start);
+        let behind = text.get(at + 3..).unwrap_or_default();
+        start = text.len() - behind.trim_start_matches([' ', '\t']).len();
     }
     push(text.get(start..).unwrap_or_default(), start);
     let slice = |(from, to, line)| Document {

@@ -41,6 +41,11 @@ impl Marks {
         let mut at = 0;
         let ends = memchr::memchr_iter(b'\n', out).chain([out.len()]);
         for (number, end) in ends.enumerate() {
+            if marks.peek().is_none_or(|(mark, _)| *mark > end) {
+                lines.push(if follows { line + number - began } else { line });
+                at = end + 1;
+                continue;
+            }
             let text = out.get(at..end).unwrap_or_default();
             let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace());
             let seen = at + blank.count();

@@ -303,8 +303,7 @@ impl Check<'_> {
                     Value::Number(number) => number.to_string(),
                     _ => String::new(),
                 };
-                let canonical = quantity::canonical(text.trim());
-                *value = canonical.ok_or(quantity::OFFENCE)?.into();
+                *value = quantity::canonical(text.trim())?.into();
                 true
             }
             Shape::Message(name) => {
@@ -332,6 +331,11 @@ impl Check<'_> {
                             ..*place
                         };
                         self.value(item, entry, &place)?;
+                        if Shape::of(item) == Shape::Quantity
+                            && let Some(kept) = entry.as_str().and_then(quantity::of_resource)
+                        {
+                            *entry = kept.into();
+                        }
                     }
                     true
                 }

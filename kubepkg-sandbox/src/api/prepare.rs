@@ -394,8 +394,11 @@ fn quality(pod: &Value) -> &'static str {
     let mut guaranteed = true;
     for container in all.by_ref() {
         for resource in ["cpu", "memory"] {
-            let request = &container["resources"]["requests"][resource];
-            let limit = &container["resources"]["limits"][resource];
+            // None of a resource is as good as no word of it.
+            let [request, limit] = ["requests", "limits"].map(|part| {
+                let asked = &container["resources"][part][resource];
+                if *asked == "0" { &Value::Null } else { asked }
+            });
             some |= !request.is_null() || !limit.is_null();
             guaranteed &= !limit.is_null() && (request.is_null() || request == limit);
         }

@@ -20,10 +20,7 @@ use crate::objects::ManifestObject;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How often a write is tried again while another request counts the same quota.
-const QUOTA_TRIES: u32 = 5;
-
-/// How often fields are taken over anew while somebody else writes the object.
+/// How often a request is sent anew while somebody else writes the object, or counts the same quota.
 const CONFLICT_TRIES: u32 = 5;
 
 /// The field manager of Helm itself.
@@ -302,6 +299,17 @@ fn require_owner(
     })
 }
 
+/// What became of an object that was to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletion<K> {
+    /// It is gone.
+    Gone,
+    /// It goes, but something holds it.
+    Going,
+    /// It stays, for this reason.
+    Kept(K),
+}
+
 /// Writes objects with one field manager.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer<'a> {
@@ -455,10 +463,19 @@ impl Writer<'_> {
             let patched = self.patch(target, &body, true).await;
             return patched.map(Some).map_err(|error| target.conflict(error));
         }
-        match self.create_only(target, &body).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(error) if error.is_conflict() => Ok(None),
-            Err(error) => Err(target.conflict(error)),
+        let mut tries = 0;
+        loop {
+            match self.create_only(target, &body).await {
+                Ok(answer) => return Ok(Some(answer)),
+                Err(error) if error.is_conflict() => {
+                    // A conflict says that it exists, or that the server was in two minds for a moment.
+                    if tries == CONFLICT_TRIES || self.metadata(target).await?.is_some() {
+                        return Ok(None);
+                    }
+                    tries += 1;
+                }
+                Err(error) => return Err(target.conflict(error)),
+            }
         }
     }
 
@@ -497,30 +514,37 @@ impl Writer<'_> {
         }
     }
 
-    /// Deletes exactly the object that was looked at. True when it is gone at once.
-    pub(crate) async fn delete(
+    /// Deletes an object that may go, as it was when that was decided: one that has changed is looked at again, so that a
+    /// mark is heeded that was set meanwhile. What changes faster than it can be looked at goes by its UID.
+    pub(crate) async fn delete<K>(
         &self,
         target: &Target<'_>,
-        seen: &Value,
         propagation: &str,
-    ) -> Result<bool, ApiError> {
-        let mut preconditions = json!({});
-        if let Some(uid) = seen.pointer("/metadata/uid") {
-            preconditions["uid"] = uid.clone();
-        }
+        why_not: impl Fn(&Value) -> Option<K>,
+    ) -> Result<Deletion<K>, ApiError> {
         let mut tries = 0;
         loop {
+            let Some(found) = self.metadata(target).await? else {
+                return Ok(Deletion::Gone);
+            };
+            if let Some(reason) = why_not(&found) {
+                return Ok(Deletion::Kept(reason));
+            }
+            let metadata = &found["metadata"];
+            let mut preconditions = json!({"uid": metadata["uid"]});
+            if tries < CONFLICT_TRIES {
+                preconditions["resourceVersion"] = metadata["resourceVersion"].clone();
+            }
             match self.delete_if(target, &preconditions, propagation).await {
-                Err(error) if error.is_conflict() && tries < CONFLICT_TRIES => {
-                    let found = self.metadata(target).await?;
-                    let uid = |object: &Value| object.pointer("/metadata/uid").cloned();
-                    // Another object of that name may have come meanwhile: the one that was looked at is gone then.
-                    if found.as_ref().and_then(uid) != uid(seen) {
-                        return Ok(true);
-                    }
-                    tries += 1;
+                Err(error) if error.is_conflict() && tries < CONFLICT_TRIES => tries += 1,
+                outcome => {
+                    let gone = outcome?;
+                    return Ok(if gone {
+                        Deletion::Gone
+                    } else {
+                        Deletion::Going
+                    });
                 }
-                outcome => return outcome,
             }
         }
     }
@@ -578,13 +602,14 @@ impl Writer<'_> {
             ("fieldValidation", "Strict"),
             ("force", if force { "true" } else { "false" }),
         ];
+        let versioned = body.pointer("/metadata/resourceVersion").is_some();
         let mut tries = 0;
         loop {
             let call = Call::new(Verb::Apply, target.path())
                 .query(&query)
                 .body(body);
             match self.cluster.call(call).await {
-                Err(error) if error.is_quota_race() && tries < QUOTA_TRIES => {
+                Err(error) if tries < CONFLICT_TRIES && error.is_race(versioned) => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_millis(10 << tries)).await;
                 }

@@ -170,6 +170,8 @@ pub struct Operation {
     /// When Pods were last looked at.
     pods_seen: Option<Timestamp>,
     looks: u32,
+    /// What was not ready at the last look.
+    awaited: Vec<ObjectStatus>,
     failure: Option<Failure>,
     kept: Vec<KeptObject>,
     warnings: Vec<String>,
@@ -251,6 +253,7 @@ impl Operation {
             Ok(Done::Yes) => {
                 self.cursor += 1;
                 self.looks = 0;
+                self.awaited.clear();
                 self.following = None;
                 if self.cursor == self.plan.len() {
                     return Ok(self.finish(None));
@@ -270,6 +273,7 @@ impl Operation {
                     return self.finish_failed(failure).await;
                 }
                 self.looks = self.looks.saturating_add(1);
+                self.awaited.clone_from(&not_ready);
                 Ok(Advance::Waiting {
                     not_ready,
                     check_after: pause(self.looks),
@@ -279,9 +283,15 @@ impl Operation {
                 if !error.is_transient() || is_record_step(&step) || !self.is_late() {
                     return Err(error);
                 }
-                // Trouble that did not pass in time ends the operation like anything else that was awaited.
-                let message = format!("{error}\ncontext deadline exceeded");
-                let failure = self.word(&step, Failure::new(FailureReason::Timeout, message));
+                // Trouble that did not pass in time ends the operation like anything else that was awaited. What was not
+                // ready before it says more.
+                let failure = if self.awaited.is_empty() {
+                    let message = format!("{error}\ncontext deadline exceeded");
+                    Failure::new(FailureReason::Timeout, message)
+                } else {
+                    Failure::timeout(std::mem::take(&mut self.awaited), step_is_removal(&step))
+                };
+                let failure = self.word(&step, failure);
                 self.finish_failed(failure).await
             }
             Err(StepError::Failed(failure)) => {

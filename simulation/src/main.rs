@@ -46,7 +46,7 @@ struct Arguments {
     /// The operator is killed before this request; short for `--fault crash-before --at`.
     #[arg(long, requires = "scenario", conflicts_with = "fault")]
     crash: Option<u64>,
-    /// Reads of a history show the past, as no API server's do; what then runs in the end is compared.
+    /// Reads of a history show the past, as no API server's do; what must never happen is looked for.
     #[arg(long, requires = "seed", conflicts_with = "scenario")]
     forced_stale: bool,
     /// Shows every request.

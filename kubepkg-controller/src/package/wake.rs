@@ -3,7 +3,8 @@
 //! A pass that ends because a release waits for its objects says when to look again. A backend that watches the objects
 //! knows earlier ([`Backend::changed`](kubepkg_backend::Backend::changed)): then the package is due at once. Nothing
 //! depends on it, and nothing is held: a package has one small task at most, which ends with the time that the pass
-//! named. Passes are kept apart, so that objects which change all the time do not bring a pass for each change.
+//! named. Passes are kept apart, further each time, so that what is ready soon is seen soon, and objects which change all
+//! the time do not bring a pass for each change.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +14,27 @@ use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::future::select_all;
 use kubepkg_backend::{Backend, Placement};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
-/// The least time from one pass to the next that a change brings.
+/// The least time from the first pass that waits to one that a change brings; twice as long from that to the next.
+const FIRST: Duration = Duration::from_millis(25);
+
+/// The least time between passes, in the end.
 const APART: Duration = Duration::from_millis(500);
 
 /// Who is woken when what it waits for has changed.
 pub(super) struct Wakes {
     due: UnboundedSender<String>,
-    waiting: Mutex<BTreeMap<String, AbortHandle>>,
+    waiting: Mutex<BTreeMap<String, Wait>>,
+}
+
+/// A package that waits.
+struct Wait {
+    task: AbortHandle,
+    /// How long it does not listen.
+    pause: Duration,
+    /// When the next pass comes even without a change.
+    until: Instant,
 }
 
 impl Wakes {
@@ -40,18 +54,24 @@ impl Wakes {
         at_most: Duration,
     ) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(earlier) = waiting.remove(package) {
-            earlier.abort();
-        }
-        if releases.is_empty() || at_most <= APART {
+        let pause = match waiting.remove(package) {
+            Some(earlier) => {
+                earlier.task.abort();
+                (earlier.pause * 2).min(APART)
+            }
+            None => FIRST,
+        };
+        let now = Instant::now();
+        waiting.retain(|_, wait| wait.until > now);
+        if releases.is_empty() || at_most <= pause {
             return;
         }
         let (backend, due) = (Arc::clone(backend), self.due.clone());
         let name = package.to_owned();
         let task = tokio::spawn(async move {
-            tokio::time::sleep(APART).await;
+            tokio::time::sleep(pause).await;
             let changes = releases.iter().map(|release| backend.changed(release));
-            let left = at_most.saturating_sub(APART);
+            let left = at_most.saturating_sub(pause);
             if tokio::time::timeout(left, select_all(changes))
                 .await
                 .is_ok()
@@ -60,16 +80,20 @@ impl Wakes {
                 let _ = due.unbounded_send(name);
             }
         });
-        waiting.retain(|_, task| !task.is_finished());
-        waiting.insert(package.to_owned(), task.abort_handle());
+        let wait = Wait {
+            task: task.abort_handle(),
+            pause,
+            until: now + at_most,
+        };
+        waiting.insert(package.to_owned(), wait);
     }
 }
 
 impl Drop for Wakes {
     fn drop(&mut self) {
         let waiting = self.waiting.get_mut();
-        for task in waiting.unwrap_or_else(PoisonError::into_inner).values() {
-            task.abort();
+        for wait in waiting.unwrap_or_else(PoisonError::into_inner).values() {
+            wait.task.abort();
         }
     }
 }
@@ -78,15 +102,13 @@ impl Drop for Wakes {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::*;
     use async_trait::async_trait;
     use futures::{FutureExt as _, StreamExt as _};
     use kubepkg_api::Digest;
     use kubepkg_backend::{
         BackendError, Capabilities, ChartSource, Component, Outcome, State, Target,
     };
-    use tokio::time::Instant;
-
-    use super::*;
 
     /// Sees changes of these releases after a second, and of no others.
     struct Changing(BTreeSet<&'static str>);
@@ -155,9 +177,30 @@ mod tests {
         wakes.wait(&backend, "quiet", vec![release("silent")], long);
         wakes.wait(&backend, "idle", Vec::new(), long);
         assert_eq!(due.next().await.as_deref(), Some("shop"));
-        assert_eq!(begun.elapsed(), APART + Duration::from_secs(1));
+        assert_eq!(begun.elapsed(), FIRST + Duration::from_secs(1));
         tokio::time::sleep(long).await;
         assert!(due.next().now_or_never().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_without_end_bring_passes_further_and_further_apart() {
+        let backend: Arc<dyn Backend> = Arc::new(Changing(["a"].into()));
+        let (wakes, mut due) = Wakes::new();
+        let mut pauses = Vec::new();
+        for _ in 0..7 {
+            let begun = Instant::now();
+            wakes.wait(&backend, "shop", vec![release("a")], Duration::from_mins(1));
+            assert_eq!(due.next().await.as_deref(), Some("shop"));
+            let pause = begun.elapsed() - Duration::from_secs(1);
+            pauses.push(pause.as_millis());
+        }
+        assert_eq!(pauses, [25, 50, 100, 200, 400, 500, 500]);
+        // Once it has not waited, it begins anew.
+        wakes.wait(&backend, "shop", Vec::new(), Duration::from_mins(1));
+        let begun = Instant::now();
+        wakes.wait(&backend, "shop", vec![release("a")], Duration::from_mins(1));
+        due.next().await;
+        assert_eq!(begun.elapsed(), FIRST + Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -90,11 +90,13 @@ impl ApiError {
         }
     }
 
-    /// True when a quota was being counted by another request at that moment; Helm tries such writes again.
-    pub(crate) fn is_quota_race(&self) -> bool {
+    /// True when another request wrote the object, or counted its quota, at that moment, and a patch is worth sending
+    /// again: the API server itself gives up after some tries. With a version of the object in it, only the quota counts.
+    /// Helm tries the quota again, kubectl both.
+    pub(crate) fn is_race(&self, versioned: bool) -> bool {
         matches!(self, ApiError::Status { code: 409, message, .. }
-            if message.contains("Operation cannot be fulfilled on resourcequotas")
-                && message.contains("the object has been modified"))
+            if message.contains("the object has been modified")
+                && (!versioned || message.contains("Operation cannot be fulfilled on resourcequotas")))
     }
 }
 

@@ -213,6 +213,7 @@ impl Operation {
             held: BTreeMap::new(),
             pods_seen: None,
             looks: 0,
+            awaited: Vec::new(),
             failure: None,
             kept,
             warnings: parts.warnings,

@@ -7,7 +7,7 @@ use super::error::{Failure, ObjectStatus, StepError};
 use super::objects::located;
 use super::wait::Look;
 use super::{Done, Operation};
-use crate::apply::{Target, Writer};
+use crate::apply::{Deletion, Target, Writer};
 use crate::cluster::{Seen, undeleted};
 use crate::plan::{Step, deletes};
 use crate::readiness::{Reading, Status, assess_as};
@@ -62,20 +62,19 @@ impl Operation {
         let mut gone = true;
         for object in self.hook_targets(hook) {
             let target = Target::resolve(cluster, object, &self.release.namespace).await?;
-            let Some(found) = writer.metadata(&target).await? else {
-                continue;
+            let why_not = |found: &Value| {
+                let annotations = found.pointer("/metadata/annotations");
+                let mark = annotations.and_then(|all| all.get(crate::HOOK_ANNOTATION));
+                mark.is_none().then_some(())
             };
-            let marked = found
-                .pointer("/metadata/annotations")
-                .is_some_and(|annotations| annotations.get(crate::HOOK_ANNOTATION).is_some());
-            if !marked {
-                foreign.push(format!(
+            match writer.delete(&target, "Background", why_not).await? {
+                Deletion::Gone => {}
+                Deletion::Going => gone = false,
+                Deletion::Kept(()) => foreign.push(format!(
                     "{} {:?} in namespace {:?} exists and is no hook",
                     object.kind, object.name, target.namespace
-                ));
-                continue;
+                )),
             }
-            gone &= writer.delete(&target, &found, "Background").await?;
         }
         self.gone_hook = gone.then_some(hook);
         if foreign.is_empty() {

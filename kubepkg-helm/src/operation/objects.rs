@@ -3,7 +3,7 @@
 
 use super::error::{Failure, FailureReason, ObjectStatus, StepError, reason_of};
 use super::{CrdPolicy, Done, KeptBecause, KeptObject, Operation, OperationError};
-use crate::apply::{ApplyError, Existing, Target};
+use crate::apply::{ApplyError, Deletion, Existing, Target};
 use crate::cluster::{Answer, ResourceKind, kinds_of_crd};
 use crate::guard;
 use crate::helm::Helm;
@@ -12,14 +12,8 @@ use crate::plan::OperationKind;
 use crate::readiness::{Readiness, Status, assess};
 use crate::release::ApplyMethod;
 use futures::StreamExt as _;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What became of an object that was to be deleted.
-pub(super) enum Deleted {
-    Gone,
-    Going,
-    Kept(KeptBecause),
-}
 
 /// What the server says against an object, and the template to look at. That an object belongs to somebody else is not
 /// the template's fault.
@@ -277,7 +271,7 @@ impl Operation {
                 self.keep(&target, KeptBecause::Shipped);
                 continue;
             }
-            if let Deleted::Kept(because) = self.delete_object(&helm, &target).await? {
+            if let Deletion::Kept(because) = self.delete_object(&helm, &target).await? {
                 self.keep(&target, because);
             }
         }
@@ -298,7 +292,7 @@ impl Operation {
             Some(async move {
                 let target = match Target::resolve(helm.cluster(), object, namespace).await {
                     Ok(target) => target,
-                    Err(ApplyError::NoKind { .. }) => return Ok((index, None, Deleted::Gone)),
+                    Err(ApplyError::NoKind { .. }) => return Ok((index, None, Deletion::Gone)),
                     Err(error) => return Err(StepError::from(error)),
                 };
                 let deleted = this.delete_object(helm, &target).await?;
@@ -318,9 +312,9 @@ impl Operation {
         for result in results {
             let (index, kept, deleted) = result?;
             match deleted {
-                Deleted::Going => continue,
-                Deleted::Gone => {}
-                Deleted::Kept(because) => {
+                Deletion::Going => continue,
+                Deletion::Gone => {}
+                Deletion::Kept(because) => {
                     if let Some(kept) = kept {
                         self.remember_kept(KeptObject { because, ..kept });
                     }
@@ -336,7 +330,7 @@ impl Operation {
         &self,
         helm: &Helm,
         target: &Target<'_>,
-    ) -> Result<Deleted, StepError> {
+    ) -> Result<Deletion<KeptBecause>, StepError> {
         let propagation = self.progress.settings.propagation.as_str();
         let owner = (self.release.name.as_str(), self.release.namespace.as_str());
         if let Some(left) = helm.cluster().sightings().take(&target.path(), owner)
@@ -345,23 +339,25 @@ impl Operation {
                 .delete_unseen(target, &left, propagation)
                 .await?
         {
-            return Ok(if gone { Deleted::Gone } else { Deleted::Going });
+            return Ok(if gone {
+                Deletion::Gone
+            } else {
+                Deletion::Going
+            });
         }
-        let Some(found) = helm.writer().metadata(target).await? else {
-            return Ok(Deleted::Gone);
+        let why_not = |found: &Value| {
+            if guard::keeps(found) {
+                return Some(KeptBecause::Policy);
+            }
+            let (name, namespace) = (&self.release.name, &self.release.namespace);
+            let ours = guard::mismatches(found, name, namespace).is_empty();
+            (!ours).then_some(KeptBecause::NotOurs)
         };
-        if guard::keeps(&found) {
-            return Ok(Deleted::Kept(KeptBecause::Policy));
-        }
-        let mismatches = guard::mismatches(&found, &self.release.name, &self.release.namespace);
-        if !mismatches.is_empty() {
-            return Ok(Deleted::Kept(KeptBecause::NotOurs));
-        }
-        let gone = helm.writer().delete(target, &found, propagation).await?;
-        if target.object.is_crd() {
+        let deleted = helm.writer().delete(target, propagation, why_not).await?;
+        if target.object.is_crd() && !matches!(deleted, Deletion::Kept(_)) {
             helm.cluster().forget().await;
         }
-        Ok(if gone { Deleted::Gone } else { Deleted::Going })
+        Ok(deleted)
     }
 
     fn keep(&mut self, target: &Target<'_>, because: KeptBecause) {

@@ -42,7 +42,7 @@ impl Filter {
     pub(crate) fn matches(&self, key: &Key, object: &Value) -> bool {
         (self.namespace.is_empty() || self.namespace == key.0)
             && self.labels.matches(object)
-            && self.fields.matches(&self.kind, object)
+            && self.fields.matches(object)
     }
 
     fn selects(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Label and field selectors, with the messages of `k8s.io/apimachinery/pkg/labels` and `fields`.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -312,6 +314,8 @@ pub(crate) struct Fields(Vec<Term>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     field: String,
+    /// Where it stands in an object.
+    pointer: String,
     value: String,
     equal: bool,
 }
@@ -331,6 +335,7 @@ impl Fields {
             let value = unescape(value).map_err(Failure::bad_request)?;
             let term = Term {
                 field: field.to_owned(),
+                pointer: pointer(kind, field),
                 value,
                 equal: operator != "!=",
             };
@@ -348,9 +353,19 @@ impl Fields {
         self.0.is_empty()
     }
 
-    pub(crate) fn matches(&self, kind: &Kind, object: &Value) -> bool {
-        let of = |term: &Term| (value_of(kind, object, &term.field) == term.value) == term.equal;
-        self.0.iter().all(of)
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        let mut terms = self.0.iter();
+        terms.all(|term| (term.value_in(object) == term.value) == term.equal)
+    }
+}
+
+impl Term {
+    fn value_in<'o>(&self, object: &'o Value) -> Cow<'o, str> {
+        match object.pointer(&self.pointer) {
+            Some(Value::String(text)) => text.into(),
+            Some(Value::Null) | None => empty(&self.field).into(),
+            Some(other) => other.to_string().into(),
+        }
     }
 }
 
@@ -495,15 +510,11 @@ fn unknown(kind: &Kind, field: &str) -> String {
     }
 }
 
-fn value_of(kind: &Kind, object: &Value, field: &str) -> String {
-    let pointer = match selectable(kind).iter().find(|(name, _)| *name == field) {
+/// Where a field that can be selected stands in an object.
+fn pointer(kind: &Kind, field: &str) -> String {
+    match selectable(kind).iter().find(|(name, _)| *name == field) {
         Some((_, pointer)) => (*pointer).to_owned(),
         None => format!("/{}", field.replace('.', "/")),
-    };
-    match object.pointer(&pointer) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Null) | None => empty(field).to_owned(),
-        Some(other) => other.to_string(),
     }
 }
 

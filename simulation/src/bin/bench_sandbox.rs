@@ -5,7 +5,8 @@
 //!   event.
 //! * Installs: packages asked for at once, until all are ready, by one operator (the real controller over the real helm
 //!   backend, with charts in memory) in this process: on a real etcd and kube-apiserver over HTTPS, on the embedded API
-//!   server, and on the embedded one on time that passes when nobody has anything to do.
+//!   server, and on the embedded one on time that passes when nobody has anything to do. Such a sandbox has one thread, so
+//!   tests run as many of them beside each other as there are processors: the last row.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,6 +24,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use kubepkg_sandbox::{ApiOptions, ApiServer, ControlPlane, Options};
 use kubepkg_simulation::bench::Installer;
+use rustix::time::ClockId;
 use serde_json::json;
 
 /// Objects of a step and the next, ten times as many.
@@ -225,6 +227,13 @@ enum Place {
     EmbeddedOnItsOwnTime,
 }
 
+/// What an installation took.
+struct Taken {
+    begun: Instant,
+    ended: Instant,
+    processor: Duration,
+}
+
 fn installs(arguments: &Arguments) -> Result<(), Error> {
     let packages = arguments.packages;
     println!(
@@ -233,41 +242,73 @@ fn installs(arguments: &Arguments) -> Result<(), Error> {
     println!("| on | until all are ready, s | packages a second | CPU of this process, s | × |");
     println!("|---|--:|--:|--:|--:|");
     let mut first = None;
-    for (what, place) in [
-        ("etcd and kube-apiserver", Place::Real),
-        ("the sandbox", Place::Embedded),
+    for (what, place, sandboxes) in [
+        ("etcd and kube-apiserver", Place::Real, 1),
+        ("the sandbox", Place::Embedded, 1),
         (
             "the sandbox, on simulated time",
             Place::EmbeddedOnItsOwnTime,
+            1,
+        ),
+        (
+            "the same, a sandbox on each processor",
+            Place::EmbeddedOnItsOwnTime,
+            std::thread::available_parallelism()?.get(),
         ),
     ] {
         if place == Place::Real && arguments.sandbox_only {
             continue;
         }
-        let (wall, cpu) = install(place, packages)?;
-        let times = *first.get_or_insert(wall.as_secs_f64()) / wall.as_secs_f64();
+        let each = packages.div_ceil(sandboxes);
+        let taken = beside_each_other(sandboxes, || install(place, each))?;
+        let wall = taken.ended.duration_since(taken.begun).as_secs_f64();
+        let rate = number(each * sandboxes) / wall;
         println!(
-            "| {what} | {:.2} | {:.1} | {:.2} | {times:.1} |",
-            wall.as_secs_f64(),
-            number(packages) / wall.as_secs_f64(),
-            cpu.as_secs_f64(),
+            "| {what} | {wall:.2} | {rate:.1} | {:.2} | {:.1} |",
+            taken.processor.as_secs_f64(),
+            rate / *first.get_or_insert(rate),
         );
     }
     Ok(())
 }
 
-/// How long the packages take by the wall clock, and the processor time of this process meanwhile.
-fn install(place: Place, packages: usize) -> Result<(Duration, Duration), Error> {
-    let runtime = if place == Place::EmbeddedOnItsOwnTime {
-        tokio::runtime::Builder::new_current_thread()
+/// Does something in as many threads, and gives what it took from the first beginning to the last end.
+fn beside_each_other(
+    threads: usize,
+    install: impl Fn() -> Result<Taken, Error> + Sync,
+) -> Result<Taken, Error> {
+    let all = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(&install)).collect();
+        let done = running.into_iter().map(|thread| match thread.join() {
+            Ok(taken) => taken,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        done.collect::<Result<Vec<_>, _>>()
+    })?;
+    let together = all.into_iter().reduce(|one, other| Taken {
+        begun: one.begun.min(other.begun),
+        ended: one.ended.max(other.ended),
+        processor: one.processor + other.processor,
+    });
+    together.ok_or_else(|| "nothing was installed".into())
+}
+
+/// Installs packages until all are ready; what that took, with the processor time of this process, or of this thread where
+/// all happens in it.
+fn install(place: Place, packages: usize) -> Result<Taken, Error> {
+    let inline = place == Place::EmbeddedOnItsOwnTime;
+    let (runtime, clock) = if inline {
+        let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(true)
-            .build()?
+            .build()?;
+        (runtime, ClockId::ThreadCPUTime)
     } else {
-        tokio::runtime::Builder::new_multi_thread()
+        let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
-            .build()?
+            .build()?;
+        (runtime, ClockId::ProcessCPUTime)
     };
     runtime.block_on(async {
         let real;
@@ -287,19 +328,26 @@ fn install(place: Place, packages: usize) -> Result<(Duration, Duration), Error>
                 server.client()
             }
         };
-        let installer = Installer::new(client, place == Place::EmbeddedOnItsOwnTime).await?;
+        let installer = Installer::new(client, inline).await?;
         // Discovery and the chart are at hand from here on, as in an operator that has been at work.
         installer.install("first", 1).await?;
-        let (begun, used) = (Instant::now(), processor_time());
+        let (begun, used) = (Instant::now(), time_of(clock));
         installer.install("crowd", packages).await?;
-        let measured = (begun.elapsed(), processor_time().saturating_sub(used));
+        let taken = Taken {
+            begun,
+            ended: Instant::now(),
+            processor: time_of(clock).saturating_sub(used),
+        };
         installer.end().await;
-        Ok::<_, Error>(measured)
+        Ok(taken)
     })
 }
 
 /// Processor time of this process, its ended threads included.
 fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+    time_of(ClockId::ProcessCPUTime)
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    Duration::try_from(rustix::time::clock_gettime(clock)).unwrap_or_default()
 }

@@ -1,5 +1,7 @@
 //! Faults at some requests of every scenario; `cargo xtask simulate` tries all of them.
 
+use std::collections::BTreeSet;
+
 use kubepkg_simulation::{Case, Fault, Run, SCENARIOS, Scenario, calm, check, positions};
 
 /// Every how manieth case is run here: all together are some seventeen thousand.
@@ -36,7 +38,8 @@ fn some_faults_of_every_kind_end_well_in_every_scenario() {
     assert!(findings.is_empty(), "{told}");
 }
 
-/// The run of a scenario in which something goes wrong, and which comes to the same end.
+/// The run of a scenario in which something goes wrong, and which comes to the same end (or breaks no law, where the fault
+/// is beyond what an API server does).
 fn ends_well(seed: u64, scenario: &Scenario, fault: Fault, at: u64, calm: &Run) -> Run {
     let case = Case {
         seed,
@@ -82,6 +85,56 @@ fn a_read_that_fails_applies_nothing_again() {
         let fault = Fault::named(fault).unwrap();
         assert_eq!(ends_well(0, scenario, fault, 57, &calm).met.len(), 1);
     }
+}
+
+/// How often a fault was met that happens to every request to paths with this in them, in turn; all come to the same end.
+fn at_requests_to(scenario: &str, fault: &str, path: &str) -> usize {
+    let scenarios = SCENARIOS.iter().filter(|known| known.name == scenario);
+    let met = scenarios.zip(Fault::named(fault)).map(|(scenario, fault)| {
+        let calm = calm(0, *scenario);
+        let to_path = (0..)
+            .zip(&calm.sent)
+            .filter(|(_, sent)| sent.uri.contains(path));
+        let to_path: BTreeSet<u64> = to_path.map(|(at, _)| at).collect();
+        let all = positions(&calm, fault)
+            .into_iter()
+            .filter(|at| to_path.contains(at));
+        all.map(|at| ends_well(0, scenario, fault, at, &calm).met.len())
+            .sum::<usize>()
+    });
+    met.sum()
+}
+
+/// What was found once: a rollback ended for good at a conflict, and a CRD that was answered with one was waited for
+/// without being made.
+#[test]
+fn a_conflict_that_passes_is_tried_again() {
+    assert_ne!(
+        at_requests_to("requested-rollback", "conflict", "/serviceaccounts/"),
+        0
+    );
+    assert_ne!(
+        at_requests_to("orphans", "conflict", "/customresourcedefinitions/"),
+        0
+    );
+}
+
+/// What was found once: the look at the deadline was not answered, and the message said that alone.
+#[test]
+fn what_was_not_ready_is_told_even_when_the_last_look_fails() {
+    assert_ne!(
+        at_requests_to("fix-forward", "unreachable", "/deployments/shop-web"),
+        0
+    );
+}
+
+/// What was found once: a CRD was marked to be kept, read as it had been before, and deleted.
+#[test]
+fn nothing_is_deleted_on_a_stale_look() {
+    assert_ne!(
+        at_requests_to("orphans", "forced-stale", "/customresourcedefinitions/"),
+        0
+    );
 }
 
 /// What was found once: a package not there yet in a stale read was never looked at again; a source missing in one stalled

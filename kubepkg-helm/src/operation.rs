@@ -98,7 +98,7 @@ impl Outcome {
 /// Why an object was left in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptBecause {
-    /// `helm.sh/resource-policy: keep`.
+    /// `helm.sh/resource-policy: keep`, or a CRD where these are kept.
     Policy,
     /// It does not bear the marks of this release.
     NotOurs,

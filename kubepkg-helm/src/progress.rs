@@ -71,6 +71,8 @@ pub(crate) struct Settings {
     /// CRDs that have moved from the chart's templates to its `crds/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) shipped_crds: Vec<String>,
+    /// Delete no CRD.
+    pub(crate) keep_crds: bool,
     /// Seconds that an image may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) image_patience: Option<u64>,

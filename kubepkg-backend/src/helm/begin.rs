@@ -142,6 +142,7 @@ impl HelmBackend {
         let request = UninstallRequest {
             wait: true,
             timeout: target.timeout,
+            keep_crds: target.keep_crds,
             propagation: Propagation::Background,
             ..UninstallRequest::new(namespace, release)
         };
@@ -160,6 +161,7 @@ fn release_options(target: &Target) -> ReleaseOptions {
     ReleaseOptions {
         wait: Wait::Ready,
         timeout: target.timeout,
+        keep_crds: target.keep_crds,
         ..ReleaseOptions::default()
     }
 }

@@ -1,9 +1,9 @@
 //! Keeping custom resource definitions when their release lets go of them.
 //!
 //! Deleting a CRD deletes every object of its kind, so a release that stops rendering one, or is removed, leaves it in
-//! place unless the package says otherwise. The mark is the one that Helm itself honours,
-//! `helm.sh/resource-policy: keep` (reference §1.8), set on the live object before the operation begins. CRDs that do
-//! not bear the release's own marks are not touched.
+//! place unless the package says otherwise: the operation is told so (`keep_crds`). For whoever removes the release with
+//! another program, the live object bears the mark that Helm itself honours, `helm.sh/resource-policy: keep` (reference
+//! §1.8), before the operation begins. CRDs that do not bear the release's own marks are not touched.
 
 use std::collections::BTreeSet;
 

@@ -37,6 +37,7 @@ pub(super) fn settings_of(options: &ReleaseOptions) -> Settings {
         logs: false,
         shipped_crds: Vec::new(),
         image_patience: options.image_patience.map(|patience| patience.as_secs()),
+        keep_crds: options.keep_crds,
     }
 }
 

@@ -331,6 +331,9 @@ impl Operation {
         helm: &Helm,
         target: &Target<'_>,
     ) -> Result<Deletion<KeptBecause>, StepError> {
+        if self.progress.settings.keep_crds && target.object.is_crd() {
+            return Ok(Deletion::Kept(KeptBecause::Policy));
+        }
         let propagation = self.progress.settings.propagation.as_str();
         let owner = (self.release.name.as_str(), self.release.namespace.as_str());
         if let Some(left) = helm.cluster().sightings().take(&target.path(), owner)

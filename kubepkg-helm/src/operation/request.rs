@@ -150,6 +150,8 @@ pub struct ReleaseOptions {
     pub image_patience: Option<Duration>,
     /// Run no hooks.
     pub skip_hooks: bool,
+    /// Delete no CustomResourceDefinition that the release no longer has: every object of its kind would go with it.
+    pub keep_crds: bool,
     /// Take over objects that somebody else made.
     pub take_ownership: bool,
     /// Take fields from other field managers that hold them with other values. It does not matter to a release
@@ -188,6 +190,7 @@ impl Default for ReleaseOptions {
             timeout: Duration::from_mins(5),
             image_patience: Some(Duration::from_mins(2)),
             skip_hooks: false,
+            keep_crds: false,
             take_ownership: false,
             force_conflicts: false,
             server_side: None,
@@ -281,6 +284,7 @@ impl TestRequest {
 
 /// The removal of a release.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct UninstallRequest {
     /// Name of the release.
     pub name: String,
@@ -294,6 +298,8 @@ pub struct UninstallRequest {
     pub skip_hooks: bool,
     /// Keep the records, with the status `uninstalled`.
     pub keep_history: bool,
+    /// Delete no CustomResourceDefinition: every object of its kind would go with it.
+    pub keep_crds: bool,
     /// What happens to the dependents of deleted objects.
     pub propagation: Propagation,
     /// Description of the finished removal; Helm's own text when none.
@@ -310,6 +316,7 @@ impl UninstallRequest {
             timeout: Duration::from_mins(5),
             skip_hooks: false,
             keep_history: false,
+            keep_crds: false,
             propagation: Propagation::Background,
             description: None,
         }

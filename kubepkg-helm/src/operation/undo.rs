@@ -30,6 +30,7 @@ impl Helm {
             OperationKind::Install => {
                 let request = UninstallRequest {
                     skip_hooks: options.skip_hooks,
+                    keep_crds: options.keep_crds,
                     timeout: options.timeout,
                     wait: true,
                     ..UninstallRequest::new(namespace, name)

@@ -48,6 +48,7 @@ impl Helm {
             },
             skip_hooks: request.skip_hooks,
             keep_history: request.keep_history,
+            keep_crds: request.keep_crds,
             propagation: request.propagation,
             description: request.description,
             ..Settings::default()

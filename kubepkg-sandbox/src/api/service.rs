@@ -32,6 +32,11 @@ use crate::pods::Rules;
 /// The body of a response.
 pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
 
+/// All warnings of a response are so long at most, in characters; beyond that each is cut (`WithWarningRecorder`).
+const MAX_WARNINGS: usize = 4 * 1024;
+/// What is kept of each then.
+const MAX_WARNING: usize = 256;
+
 /// What an API server is made of. All combinations are legal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -429,14 +434,38 @@ fn whole(answer: Answer) -> Response<ApiBody> {
     if !answer.content_type.is_empty() {
         response = response.header(header::CONTENT_TYPE, answer.content_type);
     }
-    for warning in &answer.warnings {
-        response = response.header(header::WARNING, warning_header(warning));
+    for warning in told_once(&answer.warnings) {
+        response = response.header(header::WARNING, warning_header(&warning));
     }
     let length = answer.body.len();
     response
         .header(header::CONTENT_LENGTH, length)
         .body(Full::new(answer.body).boxed_unsync())
         .unwrap_or_default()
+}
+
+/// The texts that differ. Of those that are too long together each is cut, and what is still too much is left out.
+fn told_once(warnings: &[String]) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for text in warnings.iter().filter(|text| !text.is_empty()) {
+        if !texts.contains(text) {
+            texts.push(text.clone());
+        }
+    }
+    let length = |text: &String| text.chars().count();
+    if texts.iter().map(length).sum::<usize>() <= MAX_WARNINGS {
+        return texts;
+    }
+    let mut written = 0;
+    let cut = texts
+        .iter()
+        .map(|text| text.chars().take(MAX_WARNING).collect::<String>());
+    cut.take_while(|text| {
+        let fits = written < MAX_WARNINGS;
+        written += length(text);
+        fits
+    })
+    .collect()
 }
 
 /// `299 - "TEXT"`; what may not stand in a header is left out.

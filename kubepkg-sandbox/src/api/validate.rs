@@ -64,8 +64,13 @@ fn of_schema(errors: Vec<crd::FieldError>) -> impl Iterator<Item = Cause> {
     })
 }
 
-/// What is wrong with a changed object.
-pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) -> Vec<Cause> {
+/// What is wrong with a changed object. What was wrong before and may stay is warned of.
+pub(crate) fn changed(
+    kind: &Kind,
+    (old, new): (&Value, &Value),
+    subresource: &str,
+    warnings: &mut Vec<String>,
+) -> Vec<Cause> {
     let mut causes = metadata(kind, new, false);
     if kind.custom.is_none() {
         // The server looks several times, and tells each time.
@@ -123,7 +128,10 @@ pub(crate) fn changed(kind: &Kind, old: &Value, new: &Value, subresource: &str) 
         causes.extend(of_schema(crd::definition::check_update(old, new)));
     }
     if let Some(custom) = &kind.custom {
-        causes.extend(of_schema(crd::validate_update(old, new, &custom.schema)));
+        let verdict = crd::validate_update(old, new, &custom.schema);
+        causes.extend(of_schema(verdict.errors));
+        let stays = verdict.stays.into_iter();
+        warnings.extend(stays.map(|error| format!("{}: {}", error.field, error.message)));
     }
     causes
 }

@@ -334,7 +334,8 @@ impl World {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
             object::set(&mut new, "generation", generation + 1);
         }
-        let causes = validate::changed(kind, old, &new, &writer.subresource);
+        let warnings = &mut writer.warnings;
+        let causes = validate::changed(kind, (old, &new), &writer.subresource, warnings);
         if !causes.is_empty() {
             return Err(Failure::invalid(&kind.group, &kind.kind, &name, &causes));
         }

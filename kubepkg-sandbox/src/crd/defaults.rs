@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::MAX_DEPTH;
 use super::prune::is_true;
 
-fn property<'s>(schema: Option<&'s Value>, key: &str) -> Option<&'s Value> {
+/// The schema of a field.
+pub(super) fn property<'s>(schema: Option<&'s Value>, key: &str) -> Option<&'s Value> {
     let schema = schema?;
     let property = schema.get("properties").and_then(|it| it.get(key));
     property.or_else(|| {

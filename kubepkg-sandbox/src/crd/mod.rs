@@ -16,15 +16,18 @@ mod numbers;
 mod path;
 mod pattern;
 mod prune;
+mod ratchet;
 mod rules;
 mod schema;
 
+use rules::Before;
 use serde_json::Value;
 
 pub use defaults::{drop_nulls, set_defaults};
 pub(crate) use embedded::each as each_embedded;
 pub use path::FieldError;
 pub use prune::prune;
+pub use rules::Verdict;
 
 /// How deep objects may be nested.
 const MAX_DEPTH: usize = 128;
@@ -32,12 +35,11 @@ const MAX_DEPTH: usize = 128;
 /// What is wrong with a custom resource, by its schema: values, embedded objects, lists with items that should
 /// differ, and rules in CEL.
 pub fn validate(object: &Value, schema: &Value) -> Vec<FieldError> {
-    finish(schema::check(object, schema), None, object, schema)
+    finish(schema::check(object, schema), None, object, schema).errors
 }
 
-/// What is wrong with a custom resource that replaces another. What the old one already had is let through, as far as
-/// values go.
-pub fn validate_update(old: &Value, new: &Value, schema: &Value) -> Vec<FieldError> {
+/// What is wrong with a custom resource that replaces another. What the old one already had is let through.
+pub fn validate_update(old: &Value, new: &Value, schema: &Value) -> Verdict {
     finish(
         schema::check_update(old, new, schema),
         Some(old),
@@ -51,17 +53,23 @@ fn finish(
     old: Option<&Value>,
     object: &Value,
     schema: &Value,
-) -> Vec<FieldError> {
+) -> Verdict {
     errors.extend(embedded::check(object, schema, false));
-    errors.extend(lists::check(object, schema));
+    // Lists that were wrong before may be so.
+    if old.is_none_or(|old| lists::check(old, schema).is_empty()) {
+        errors.extend(lists::check(object, schema));
+    }
+    let mut stays = Vec::new();
     if has_rules(schema, 0) {
         if errors.iter().any(FieldError::keeps_rules_from_running) {
             errors.push(FieldError::rules_not_run());
         } else {
-            errors.extend(rules::check(object, old, schema, true));
+            let verdict = rules::check(object, old, schema, (true, Before::MayStay));
+            errors.extend(verdict.errors);
+            stays = verdict.stays;
         }
     }
-    errors
+    Verdict { errors, stays }
 }
 
 /// Whether a schema has rules in CEL.

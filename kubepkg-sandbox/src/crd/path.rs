@@ -117,7 +117,8 @@ impl FieldError {
             "FieldValueForbidden" => ("FieldValueForbidden", "Forbidden".to_owned()),
             "FieldValueRequired" => ("FieldValueRequired", "Required value".to_owned()),
             other => {
-                let (reason, what) = if other == "FieldValueDuplicate" {
+                let duplicate = other == "FieldValueDuplicate";
+                let (reason, what) = if duplicate {
                     ("FieldValueDuplicate", "Duplicate value")
                 } else {
                     ("FieldValueInvalid", "Invalid value")
@@ -126,6 +127,10 @@ impl FieldError {
                     Value::Object(_) | Value::Array(_) => what.to_owned(),
                     scalar => format!("{what}: {}", shown(scalar)),
                 };
+                // The server has no place for more here.
+                if duplicate {
+                    return Self::new(reason, field, what);
+                }
                 (reason, what)
             }
         };

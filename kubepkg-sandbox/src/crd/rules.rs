@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use kube_cel::cel;
 use kube_cel::cel::objects::OptionalValue;
+use kubepkg_yaml::go_quote;
 use serde_json::Value;
 
 use super::MAX_DEPTH;
@@ -17,6 +18,7 @@ use super::definition::shown_path;
 use super::kept::Kept;
 use super::path::FieldError;
 use super::prune::is_true;
+use super::ratchet::Pair;
 
 /// What the rules of an object may cost.
 const MAX_COST: u64 = 10_000_000;
@@ -25,26 +27,48 @@ const MAX_MESSAGE: usize = 5 * 1024;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
+/// Whether a rule that isn't met may stay so where the value was there before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    MayStay,
+    MustFit,
+}
+
+/// What is wrong with a custom resource.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// What it is refused for.
+    pub errors: Vec<FieldError>,
+    /// Rules that it doesn't meet where it is as it was before: the API server warns of these.
+    pub stays: Vec<FieldError>,
+}
+
 /// Runs the rules of a schema on a value, and on what it replaces.
 pub(super) fn check(
     value: &Value,
     old: Option<&Value>,
     schema: &Value,
-    resource: bool,
-) -> Vec<FieldError> {
+    (resource, before): (bool, Before),
+) -> Verdict {
     let mut walk = Walk {
         left: Some(MAX_COST),
         rules: BTreeMap::new(),
-        errors: Vec::new(),
+        verdict: Verdict::default(),
+    };
+    let pair = |old| Pair {
+        new: value,
+        old,
+        schema,
     };
     let at = Place {
         path: "",
         old,
-        unchanged: false,
+        pair: old.filter(|_| before == Before::MayStay).map(pair),
+        outer: None,
         resource,
     };
     walk.value(at, value, schema, 0);
-    walk.errors
+    walk.verdict
 }
 
 /// A rule that compiles.
@@ -52,8 +76,8 @@ struct Rule {
     /// As it is written.
     source: String,
     program: Program,
-    /// Makes the message.
-    made: Option<Program>,
+    /// Makes the message, with how it is written.
+    made: Option<(Program, String)>,
     message: Option<String>,
     reason: String,
     field: String,
@@ -100,7 +124,7 @@ fn compiled(rule: &Value, this: &Type, schema: &Value) -> Option<Rule> {
     Some(Rule {
         source: text("rule").trim().to_owned(),
         program: main,
-        made: made.and_then(program).map(|(program, _)| program),
+        made: made.and_then(|source| Some((program(source)?.0, source.to_owned()))),
         message: message.map(|message| message.trim().to_owned()),
         reason: text("reason").to_owned(),
         field: shown_path(text("fieldPath"), schema)
@@ -121,11 +145,46 @@ impl Rule {
 #[derive(Clone, Copy)]
 struct Place<'p> {
     path: &'p str,
+    /// What rules about the change see.
     old: Option<&'p Value>,
-    /// Whether what it is in was there before as it is now.
-    unchanged: bool,
+    /// The value with what it takes the place of, where that is known.
+    pair: Option<Pair<'p>>,
+    /// The same of the nearest value that it is in.
+    outer: Option<Pair<'p>>,
     /// Whether it is a whole object.
     resource: bool,
+}
+
+impl<'p> Place<'p> {
+    /// Whether the value was there before, itself or in what it is in.
+    fn is_unchanged(&self) -> bool {
+        self.pair.or(self.outer).is_some_and(Pair::is_unchanged)
+    }
+
+    /// The place of a field or an item.
+    fn below<'b>(
+        &self,
+        path: &'b str,
+        old: Option<&'b Value>,
+        value: &'b Value,
+        schema: &'b Value,
+    ) -> Place<'b>
+    where
+        'p: 'b,
+    {
+        let pair = old.filter(|_| self.pair.is_some()).map(|old| Pair {
+            new: value,
+            old,
+            schema,
+        });
+        Place {
+            path,
+            old,
+            pair,
+            outer: self.pair.or(self.outer),
+            resource: is_true(schema, "x-kubernetes-embedded-resource"),
+        }
+    }
 }
 
 struct Walk {
@@ -133,7 +192,7 @@ struct Walk {
     left: Option<u64>,
     /// Rules by the address of their schema, which doesn't change meanwhile.
     rules: BTreeMap<*const Value, Rules>,
-    errors: Vec<FieldError>,
+    verdict: Verdict,
 }
 
 impl Walk {
@@ -141,8 +200,6 @@ impl Walk {
         if depth > MAX_DEPTH || value.is_null() || self.left.is_none() {
             return;
         }
-        let unchanged = at.unchanged || at.old == Some(value);
-        let at = Place { unchanged, ..at };
         let rules = schema.get("x-kubernetes-validations");
         if rules
             .and_then(Value::as_array)
@@ -152,12 +209,18 @@ impl Walk {
         }
         match value {
             Value::Object(fields) => {
+                let root = at.outer.is_none();
                 let properties = schema.get("properties").and_then(Value::as_object);
                 for (key, schema) in properties.into_iter().flatten() {
                     if let Some(value) = fields.get(key) {
                         let old = at.old.and_then(|old| old.get(key));
                         let path = format!("{}.{key}", at.path);
-                        self.below((&path, old, unchanged), value, schema, depth);
+                        let mut below = at.below(&path, old, value, schema);
+                        // Both are of the version that is written, so that nobody sees what they were.
+                        if root && matches!(key.as_str(), "apiVersion" | "kind") {
+                            (below.pair, below.outer) = (None, None);
+                        }
+                        self.value(below, value, schema, depth + 1);
                     }
                 }
                 let additional = schema.get("additionalProperties");
@@ -168,7 +231,8 @@ impl Walk {
                     for (key, value) in others {
                         let old = at.old.and_then(|old| old.get(key));
                         let path = format!("{}[{key}]", at.path);
-                        self.below((&path, old, unchanged), value, schema, depth);
+                        let below = at.below(&path, old, value, schema);
+                        self.value(below, value, schema, depth + 1);
                     }
                 }
             }
@@ -181,33 +245,18 @@ impl Walk {
                         .old
                         .and_then(|old| super::schema::before(old, item, schema));
                     let path = format!("{}[{index}]", at.path);
-                    self.below((&path, old, unchanged), item, inner, depth);
+                    let below = at.below(&path, old, item, inner);
+                    self.value(below, item, inner, depth + 1);
                 }
             }
             _ => {}
         }
     }
 
-    fn below(
-        &mut self,
-        (path, old, unchanged): (&str, Option<&Value>, bool),
-        value: &Value,
-        schema: &Value,
-        depth: usize,
-    ) {
-        let at = Place {
-            path,
-            old,
-            unchanged,
-            resource: is_true(schema, "x-kubernetes-embedded-resource"),
-        };
-        self.value(at, value, schema, depth + 1);
-    }
-
     /// Nothing is run any more.
     fn stop(&mut self, error: FieldError) {
         self.left = None;
-        self.errors.push(error);
+        self.verdict.errors.push(error);
     }
 
     fn rules(&mut self, at: Place<'_>, value: &Value, schema: &Value) {
@@ -223,7 +272,8 @@ impl Walk {
         let rules = known.or_insert_with(|| rules_of(schema, at.resource));
         let rules = Arc::clone(rules);
         let this = ("self", as_cel(value, Some(schema)));
-        let before = at.old.map(|old| as_cel(old, Some(schema)));
+        let old = at.old.filter(|old| !old.is_null());
+        let before = old.map(|old| as_cel(old, Some(schema)));
         let perhaps = before
             .clone()
             .map_or_else(OptionalValue::none, OptionalValue::of);
@@ -234,7 +284,7 @@ impl Walk {
             .collect();
         for rule in rules.iter() {
             // A rule about the change has nothing to say without one.
-            if rule.uses_old && !rule.takes_none && at.old.is_none() {
+            if rule.uses_old && !rule.takes_none && old.is_none() {
                 continue;
             }
             let variables = if rule.takes_none {
@@ -249,18 +299,25 @@ impl Walk {
             match outcome {
                 Ok(cel::Value::Bool(true)) | Err(Fault::Gap) => {}
                 Ok(_) => {
-                    let detail = match self.made(rule, &plain) {
-                        Ok(made) => made,
-                        Err(why) => return self.stop(invalid(&why)),
+                    let field = format!("{}{}", at.path, rule.field);
+                    let (error, last) = match self.made(rule, &plain) {
+                        Ok(made) => {
+                            let detail = made
+                                .or_else(|| rule.message.clone())
+                                .unwrap_or_else(|| format!("failed rule: {}", rule.source));
+                            let error = FieldError::rule(&field, value, &rule.reason, &detail);
+                            (error, false)
+                        }
+                        Err(why) => (FieldError::invalid(&field, &kind.into(), &why), true),
                     };
-                    // What was so before may stay so.
-                    if rule.uses_old || !at.unchanged {
-                        let detail = detail
-                            .or_else(|| rule.message.clone())
-                            .unwrap_or_else(|| format!("failed rule: {}", rule.source));
-                        let field = format!("{}{}", at.path, rule.field);
-                        let error = FieldError::rule(&field, value, &rule.reason, &detail);
-                        self.errors.push(error);
+                    if rule.uses_old || !at.is_unchanged() {
+                        self.verdict.errors.push(error);
+                    } else {
+                        self.verdict.stays.push(error);
+                    }
+                    if last {
+                        self.left = None;
+                        return;
                     }
                 }
                 Err(fault @ Fault::Cost) => {
@@ -281,7 +338,7 @@ impl Walk {
                     } else {
                         format!("{words} evaluating rule: {name}")
                     };
-                    self.errors.push(invalid(&why));
+                    self.verdict.errors.push(invalid(&why));
                 }
             }
         }
@@ -299,7 +356,7 @@ impl Walk {
         rule: &Rule,
         variables: &[(&str, cel::Value)],
     ) -> Result<Option<String>, String> {
-        let Some(program) = &rule.made else {
+        let Some((program, source)) = &rule.made else {
             return Ok(None);
         };
         let (outcome, cost) = program.run(variables);
@@ -314,11 +371,10 @@ impl Walk {
                 let good = !made.is_empty() && made.len() <= MAX_MESSAGE && !made.contains('\n');
                 Ok(good.then(|| made.to_owned()))
             }
-            Err(Fault::Cost) => Err(
-                "no further validation rules will be run due to call cost exceeds limit for \
-                messageExpression"
-                    .to_owned(),
-            ),
+            Err(Fault::Cost) => Err(format!(
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+                go_quote(source)
+            )),
             _ => Ok(None),
         }
     }

@@ -4,6 +4,7 @@ use kubepkg_yaml::go_quote;
 use serde_json::{Map, Value};
 
 use super::path::FieldError;
+use super::ratchet::Pair;
 use super::{MAX_DEPTH, formats, numbers, pattern};
 
 pub(super) fn check(object: &Value, schema: &Value) -> Vec<FieldError> {
@@ -88,7 +89,12 @@ fn value(path: &str, data: &Value, schema: &Value, old: Option<&Value>, depth: u
         return Outcome::of(FieldError::nowhere(detail));
     }
     // What was there before may stay as it is.
-    if old == Some(data) {
+    let pair = |old| Pair {
+        new: data,
+        old,
+        schema,
+    };
+    if old.is_some_and(|old| pair(old).is_unchanged()) {
         return result;
     }
     let types = types(schema);

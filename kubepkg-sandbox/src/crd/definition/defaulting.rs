@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::path::FieldError;
 use super::super::prune::prune_value;
+use super::super::rules::Before;
 use super::super::{MAX_DEPTH, embedded, rules, schema as values};
 use super::{flag, named, some};
 
@@ -158,9 +159,10 @@ fn of_rules(schema: &Value, default: &Value) -> Vec<FieldError> {
         return Vec::new();
     }
     let resource = flag(schema, "x-kubernetes-embedded-resource");
-    let errors = rules::check(default, Some(default), schema, resource);
+    let check = |old| rules::check(default, old, schema, (resource, Before::MustFit)).errors;
+    let errors = check(Some(default));
     if errors.is_empty() {
-        return rules::check(default, None, schema, resource);
+        return check(None);
     }
     errors
 }

@@ -65,17 +65,27 @@ pub(crate) fn furnish(world: &mut World, now: Timestamp) {
     super::settle::settle(world, now);
 }
 
-/// Creates an object of the server's own; `None` when it is refused.
+/// Creates an object of the server's own; `None` when it is refused. Nobody asks who wrote it.
 pub(crate) fn make(
     world: &mut World,
-    (group, version, plural): (&str, &str, &str),
+    kind: (&str, &str, &str),
     namespace: &str,
     object: Value,
     now: Timestamp,
 ) -> Option<Arc<Value>> {
+    make_managed(world, kind, namespace, (object, Value::Null), now)
+}
+
+/// Creates an object of the server's own with its managed fields.
+pub(crate) fn make_managed(
+    world: &mut World,
+    (group, version, plural): (&str, &str, &str),
+    namespace: &str,
+    (object, managed): (Value, Value),
+    now: Timestamp,
+) -> Option<Arc<Value>> {
     let kind: Arc<Kind> = Arc::clone(world.registry.find(group, version, plural)?);
     let mut writer = Writer::internal("kube-apiserver", "", now);
-    // Nobody asks who wrote these, and to know would cost the start more than all the rest.
-    writer.managed = Some(Value::Null);
+    writer.managed = Some(managed);
     world.commit_new(&kind, namespace, object, &mut writer).ok()
 }

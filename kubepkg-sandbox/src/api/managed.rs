@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use kubepkg_patch::builtin;
 use kubepkg_patch::schema::{GroupVersionKind, Model, Type};
 use kubepkg_patch::ssa::{FieldManager, FieldSet, PathElement, SsaError, Versions};
@@ -161,6 +162,17 @@ pub(crate) fn updated(
         }
     }
     entries
+}
+
+/// The managed fields of an object that one part of the server has written alone, where it is known which they are:
+/// working it out takes longer than all the rest of such a write.
+pub(crate) fn written_by(manager: &str, api_version: &str, fields: Value, now: Timestamp) -> Value {
+    let mut entry = json!({
+        "manager": manager, "operation": "Update", "apiVersion": api_version,
+        "time": object::time(now), "fieldsType": "FieldsV1",
+    });
+    entry["fieldsV1"] = fields;
+    Value::Array(vec![entry])
 }
 
 /// The object after an apply, with its new managed fields.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::bootstrap;
 use super::crds;
 use super::delete::{Options, Policy};
+use super::managed;
 use super::object;
 use super::store::{Change, Event};
 use super::world::World;
@@ -80,7 +81,13 @@ fn namespaces(world: &mut World, news: &[Event], now: Timestamp) {
                 }},
                 "data": {"ca.crt": world.certificate.clone()},
             });
-            bootstrap::make(world, ("", "v1", "configmaps"), &name, certificate, now);
+            let fields = json!({
+                "f:data": {".": {}, "f:ca.crt": {}},
+                "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
+            });
+            let managed = managed::written_by("kube-controller-manager", "v1", fields, now);
+            let kind = ("", "v1", "configmaps");
+            bootstrap::make_managed(world, kind, &name, (certificate, managed), now);
         }
     }
 }

@@ -9,6 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::MANAGER;
+use crate::api::managed;
 use crate::api::object;
 use crate::api::world::World;
 
@@ -55,7 +57,10 @@ pub(super) fn record(world: &mut World, about: &About<'_>, said: &Said<'_>, now:
     if let Some(known) = known(world, namespace, about, said) {
         let mut event = Value::clone(&known);
         event["count"] = (event["count"].as_i64().unwrap_or(0) + 1).into();
-        event["lastTimestamp"] = time.into();
+        event["lastTimestamp"] = time.clone().into();
+        if let Some(entry) = event.pointer_mut("/metadata/managedFields/0") {
+            entry["time"] = time.into();
+        }
         world.store.put(&table, event);
         return;
     }
@@ -76,6 +81,8 @@ pub(super) fn record(world: &mut World, about: &About<'_>, said: &Said<'_>, now:
         "firstTimestamp": time, "lastTimestamp": time, "count": 1, "eventTime": null,
         "reportingComponent": component, "reportingInstance": host,
     });
+    let managed = managed(said.from, now);
+    object::set(&mut event, "managedFields", managed);
     if !host.is_empty() {
         event["source"]["host"] = host.into();
     }
@@ -86,6 +93,25 @@ pub(super) fn record(world: &mut World, about: &About<'_>, said: &Said<'_>, now:
         event["involvedObject"]["namespace"] = namespace.into();
     }
     world.store.put(&table, event);
+}
+
+/// Who wrote an event, as client-go's recorder leaves it.
+fn managed((component, host): (&str, &str), now: Timestamp) -> Value {
+    let manager = match component {
+        "kubelet" => "kubelet",
+        "default-scheduler" => "kube-scheduler",
+        _ => MANAGER,
+    };
+    let mut fields = json!({
+        "f:count": {}, "f:firstTimestamp": {}, "f:involvedObject": {}, "f:lastTimestamp": {},
+        "f:message": {}, "f:reason": {}, "f:reportingComponent": {},
+        "f:source": {"f:component": {}}, "f:type": {},
+    });
+    if !host.is_empty() {
+        fields["f:source"]["f:host"] = json!({});
+        fields["f:reportingInstance"] = json!({});
+    }
+    managed::written_by(manager, "v1", fields, now)
 }
 
 /// The event that says the same already.
@@ -118,10 +144,19 @@ fn identity(world: &World, namespace: &str, about: &About<'_>, now: Timestamp) -
         }
         moment += 1;
     };
+    let uid = uid_of(&[namespace, &name]);
+    (name, uid)
+}
+
+/// A UID that follows from words: what the server writes by itself takes nothing from what it invents for others.
+pub(super) fn uid_of(words: &[&str]) -> String {
     let mut digest = Sha256::new();
-    digest.update(namespace);
-    digest.update([0]);
-    digest.update(&name);
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            digest.update([0]);
+        }
+        digest.update(word);
+    }
     let words: Vec<String> = digest
         .finalize()
         .chunks(8)
@@ -133,15 +168,14 @@ fn identity(world: &World, namespace: &str, about: &About<'_>, now: Timestamp) -
         })
         .collect();
     let digits = words.concat();
-    let uid = format!(
+    format!(
         "{}-{}-4{}-8{}-{}",
         &digits[..8],
         &digits[8..12],
         &digits[12..15],
         &digits[15..18],
         &digits[18..30]
-    );
-    (name, uid)
+    )
 }
 
 /// Takes away what is older than an hour.

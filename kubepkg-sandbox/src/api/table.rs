@@ -124,6 +124,21 @@ pub(crate) fn cells(kind: &Kind, value: &Value, now: Timestamp) -> Vec<Value> {
         ("", "nodes") => node(value, now),
         ("", "persistentvolumeclaims") => claim(value, now),
         ("", "endpoints") => vec![name, json!(endpoints(value)), json!(age())],
+        ("discovery.k8s.io", "endpointslices") => {
+            let ports = list(&value["ports"]).map(|port| match (&port["port"], &port["name"]) {
+                (Value::Null, Value::String(name)) => name.clone(),
+                (Value::Null, _) => "*".to_owned(),
+                (number, _) => number.to_string(),
+            });
+            let addresses = list(&value["endpoints"])
+                .flat_map(|endpoint| list(&endpoint["addresses"]))
+                .filter_map(|address| address.as_str().map(str::to_owned));
+            let (ports, addresses): (Vec<String>, Vec<String>) =
+                (ports.collect(), addresses.collect());
+            let (ports, addresses) = (json!(three(&ports)), json!(three(&addresses)));
+            let family = value["addressType"].clone();
+            vec![name, family, ports, addresses, json!(age())]
+        }
         ("" | "events.k8s.io", "events") => event(value, now),
         ("networking.k8s.io", "ingresses") => ingress(value, now),
         ("networking.k8s.io", "networkpolicies") => {
@@ -531,14 +546,21 @@ fn endpoints(value: &Value) -> String {
             }
         }
     }
-    if all.len() > 3 {
-        let more = all.len() - 3;
-        return format!(
-            "{} + {more} more...",
-            all.get(..3).unwrap_or_default().join(",")
-        );
+    if all.is_empty() {
+        return or_none("");
     }
-    or_none(&all.join(","))
+    three(&all)
+}
+
+/// The first three of several, and how many more there are.
+fn three(all: &[String]) -> String {
+    match all.get(..3) {
+        Some(first) if all.len() > 3 => {
+            format!("{} + {} more...", first.join(","), all.len() - 3)
+        }
+        _ if all.is_empty() => "<unset>".to_owned(),
+        _ => all.join(","),
+    }
 }
 
 fn event(value: &Value, now: Timestamp) -> Vec<Value> {

@@ -1,5 +1,5 @@
-//! Workloads by rules: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, claims, Pods
-//! and budgets for their disruption, on the time of the world.
+//! Workloads by rules: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, claims, Pods,
+//! budgets for their disruption and the addresses of Services, on the time of the world.
 //!
 //! Pods have the fates of [`crate::fate`], as on the real control plane with its pretend node: the
 //! same annotations decide. Controllers do what those of Kubernetes do as far as clients see it:
@@ -9,6 +9,7 @@ mod budgets;
 mod crons;
 mod daemons;
 mod deployments;
+mod endpoints;
 mod events;
 mod jobs;
 mod pod_events;
@@ -40,7 +41,7 @@ const MANAGER: &str = "kube-controller-manager";
 type Controller = fn(&mut World, &Arc<Value>, Timestamp);
 
 /// What a controller looks at: a table and the controller itself.
-const CONTROLLERS: [(&str, Controller); 10] = [
+const CONTROLLERS: [(&str, Controller); 11] = [
     ("deployments.apps", deployments::settle),
     ("replicasets.apps", replicas::settle),
     ("statefulsets.apps", stateful::settle),
@@ -51,6 +52,7 @@ const CONTROLLERS: [(&str, Controller); 10] = [
     ("persistentvolumes", volumes::settle_volume),
     ("pods", pods::settle),
     ("poddisruptionbudgets.policy", budgets::settle),
+    ("services", endpoints::settle),
 ];
 
 /// Takes one step with everything that the news concern, and with pods whose time has come.
@@ -65,6 +67,7 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
         if &**table == "pods" {
             budgets::concern(world, &event.key.0, &mut concerned);
         }
+        endpoints::concern(world, event, &mut concerned);
         for seen in [Some(&event.object), event.before.as_ref()]
             .into_iter()
             .flatten()

@@ -1,8 +1,13 @@
 //! Defaults of built-in kinds: `pkg/apis/*/v1/defaults.go` of Kubernetes, and what the server
 //! allots itself (addresses, ports, the service account of a pod).
 
+mod pod;
+mod workload;
+
 use serde_json::{Value, json};
 
+use self::pod::{account, pod, requests, tolerations};
+use self::workload::{cron_job, job, replication_controller, workload};
 use super::failure::Failure;
 use super::kind::Kind;
 use super::object::{self, default};
@@ -120,72 +125,6 @@ pub(crate) fn server(world: &mut World, kind: &Kind, object: &mut Value) -> Resu
     Ok(())
 }
 
-fn pod(spec: &mut Value) {
-    default(spec, "restartPolicy", "Always");
-    default(spec, "terminationGracePeriodSeconds", 30);
-    default(spec, "dnsPolicy", "ClusterFirst");
-    default(spec, "securityContext", json!({}));
-    default(spec, "schedulerName", "default-scheduler");
-    let account = spec["serviceAccountName"].clone();
-    if !account.is_null() {
-        default(spec, "serviceAccount", account);
-    } else if !spec["serviceAccount"].is_null() {
-        let account = spec["serviceAccount"].clone();
-        default(spec, "serviceAccountName", account);
-    }
-    for field in ["containers", "initContainers"] {
-        for container in items(spec, &format!("/{field}")) {
-            container_defaults(container);
-        }
-    }
-    for volume in items(spec, "/volumes") {
-        for source in ["configMap", "secret", "downwardAPI", "projected"] {
-            at(volume, &format!("/{source}"), |source| {
-                default(source, "defaultMode", 420);
-            });
-        }
-        at(volume, "/hostPath", |path| default(path, "type", ""));
-        for source in items(volume, "/projected/sources") {
-            at(source, "/serviceAccountToken", |token| {
-                default(token, "expirationSeconds", 3600);
-            });
-            for item in items(source, "/downwardAPI/items") {
-                field_ref(item, "/fieldRef");
-            }
-        }
-        for item in items(volume, "/downwardAPI/items") {
-            field_ref(item, "/fieldRef");
-        }
-        let named = ["name"];
-        let only_name = volume
-            .as_object()
-            .is_some_and(|fields| fields.keys().all(|key| named.contains(&key.as_str())));
-        if only_name {
-            default(volume, "emptyDir", json!({}));
-        }
-    }
-}
-
-fn field_ref(value: &mut Value, pointer: &str) {
-    if let Some(reference) = value.pointer_mut(pointer) {
-        default(reference, "apiVersion", "v1");
-    }
-}
-
-/// In pods, not in templates, requests follow limits.
-fn requests(pod: &mut Value) {
-    for field in ["/containers", "/initContainers"] {
-        for container in items(pod, field) {
-            let limits = container["resources"]["limits"].as_object().cloned();
-            for (resource, limit) in limits.into_iter().flatten() {
-                if container["resources"]["requests"].get(&resource).is_none() {
-                    container["resources"]["requests"][&resource] = limit;
-                }
-            }
-        }
-    }
-}
-
 /// A label or annotation that is always there.
 fn labelled(object: &mut Value, field: &str, key: &str, value: &str) {
     let Some(metadata) = object::metadata(object) else {
@@ -213,137 +152,6 @@ fn at(value: &mut Value, pointer: &str, change: impl FnOnce(&mut Value)) {
     }
 }
 
-fn container_defaults(container: &mut Value) {
-    if !container.is_object() {
-        return;
-    }
-    default(container, "resources", json!({}));
-    default(container, "terminationMessagePath", "/dev/termination-log");
-    default(container, "terminationMessagePolicy", "File");
-    let policy = match tag(object::text(container, "image")) {
-        "latest" => "Always",
-        _ => "IfNotPresent",
-    };
-    default(container, "imagePullPolicy", policy);
-    for port in items(container, "/ports") {
-        default(port, "protocol", "TCP");
-    }
-    for variable in items(container, "/env") {
-        field_ref(variable, "/valueFrom/fieldRef");
-    }
-    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        at(container, &format!("/{probe}"), probe_defaults);
-    }
-    for hook in ["postStart", "preStop"] {
-        at(container, &format!("/lifecycle/{hook}/httpGet"), |get| {
-            default(get, "path", "/");
-            default(get, "scheme", "HTTP");
-        });
-    }
-}
-
-fn probe_defaults(probe: &mut Value) {
-    default(probe, "timeoutSeconds", 1);
-    default(probe, "periodSeconds", 10);
-    default(probe, "successThreshold", 1);
-    default(probe, "failureThreshold", 3);
-    at(probe, "/httpGet", |get| {
-        default(get, "path", "/");
-        default(get, "scheme", "HTTP");
-    });
-    at(probe, "/grpc", |grpc| default(grpc, "service", ""));
-}
-
-/// The tag of an image: `latest` when there is none, nothing when there is a digest.
-fn tag(image: &str) -> &str {
-    if image.contains('@') {
-        return "";
-    }
-    let name = image.rsplit('/').next().unwrap_or_default();
-    name.rsplit_once(':').map_or("latest", |(_, tag)| tag)
-}
-
-fn workload(kind: &Kind, object: &mut Value) {
-    let Some(spec) = object.pointer_mut("/spec").filter(|spec| spec.is_object()) else {
-        return;
-    };
-    match kind.plural.as_str() {
-        "deployments" => {
-            default(spec, "replicas", 1);
-            default(spec, "revisionHistoryLimit", 10);
-            default(spec, "progressDeadlineSeconds", 600);
-            default(spec, "strategy", json!({}));
-            let strategy = &mut spec["strategy"];
-            default(strategy, "type", "RollingUpdate");
-            if strategy["type"] == "RollingUpdate" {
-                default(strategy, "rollingUpdate", json!({}));
-                default(&mut strategy["rollingUpdate"], "maxUnavailable", "25%");
-                default(&mut strategy["rollingUpdate"], "maxSurge", "25%");
-            }
-        }
-        "statefulsets" => {
-            default(spec, "replicas", 1);
-            default(spec, "revisionHistoryLimit", 10);
-            default(spec, "podManagementPolicy", "OrderedReady");
-            default(spec, "updateStrategy", json!({}));
-            let update = &mut spec["updateStrategy"];
-            if object::text(update, "type").is_empty() {
-                update["type"] = "RollingUpdate".into();
-                default(update, "rollingUpdate", json!({}));
-            }
-            if update["type"] == "RollingUpdate" && update["rollingUpdate"].is_object() {
-                default(&mut update["rollingUpdate"], "partition", 0);
-            }
-            default(spec, "persistentVolumeClaimRetentionPolicy", json!({}));
-            let policy = &mut spec["persistentVolumeClaimRetentionPolicy"];
-            default(policy, "whenDeleted", "Retain");
-            default(policy, "whenScaled", "Retain");
-            for claim in items(spec, "/volumeClaimTemplates") {
-                default(claim, "kind", "PersistentVolumeClaim");
-                default(claim, "apiVersion", "v1");
-                default(claim, "status", json!({}));
-                at(claim, "/status", |status| {
-                    default(status, "phase", "Pending");
-                });
-                at(claim, "/spec", |spec| {
-                    default(spec, "volumeMode", "Filesystem");
-                });
-            }
-            default(spec, "serviceName", "");
-        }
-        "daemonsets" => {
-            default(spec, "revisionHistoryLimit", 10);
-            default(spec, "updateStrategy", json!({}));
-            default(&mut spec["updateStrategy"], "type", "RollingUpdate");
-            if spec["updateStrategy"]["type"] == "RollingUpdate" {
-                default(&mut spec["updateStrategy"], "rollingUpdate", json!({}));
-                let rolling = &mut spec["updateStrategy"]["rollingUpdate"];
-                default(rolling, "maxUnavailable", 1);
-                default(rolling, "maxSurge", 0);
-            }
-        }
-        "replicasets" => default(spec, "replicas", 1),
-        _ => return,
-    }
-    template(spec);
-}
-
-/// A controller of the first days: its labels and its selector follow those of its pods.
-fn replication_controller(object: &mut Value) {
-    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
-    at(object, "/spec", |spec| {
-        if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
-            default(spec, "selector", labels.clone());
-        }
-        default(spec, "replicas", 1);
-        template(spec);
-    });
-    let own = object["metadata"]["labels"].as_object();
-    if own.is_none_or(serde_json::Map::is_empty) && labels.is_object() {
-        object::set(object, "labels", labels);
-    }
-}
-
 /// What a status says when nobody has said anything.
 fn phase(object: &mut Value, phase: &str) {
     if object["status"].is_null() {
@@ -353,42 +161,6 @@ fn phase(object: &mut Value, phase: &str) {
     if none && object["status"].is_object() {
         object["status"]["phase"] = phase.into();
     }
-}
-
-fn template(spec: &mut Value) {
-    at(spec, "/template", |template| {
-        default(template, "metadata", json!({}));
-        at(template, "/spec", pod);
-    });
-}
-
-fn job(spec: &mut Value) {
-    if spec["parallelism"].is_null() && spec["completions"].is_null() {
-        default(spec, "completions", 1);
-    }
-    default(spec, "parallelism", 1);
-    default(spec, "backoffLimit", 6);
-    default(spec, "completionMode", "NonIndexed");
-    default(spec, "suspend", false);
-    default(spec, "manualSelector", false);
-    let policy = if spec["podFailurePolicy"].is_null() {
-        "TerminatingOrFailed"
-    } else {
-        "Failed"
-    };
-    default(spec, "podReplacementPolicy", policy);
-    template(spec);
-}
-
-fn cron_job(spec: &mut Value) {
-    default(spec, "concurrencyPolicy", "Allow");
-    default(spec, "suspend", false);
-    default(spec, "successfulJobsHistoryLimit", 3);
-    default(spec, "failedJobsHistoryLimit", 1);
-    at(spec, "/jobTemplate", |job| {
-        default(job, "metadata", json!({}));
-        at(job, "/spec", template);
-    });
 }
 
 fn service(spec: &mut Value) {
@@ -425,76 +197,6 @@ fn service(spec: &mut Value) {
             "sessionAffinityConfig",
             json!({"clientIP": {"timeoutSeconds": 10800}}),
         );
-    }
-}
-
-/// The service account of a pod, its token, and the tolerations that every pod gets.
-fn account(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Failure> {
-    let namespace = object::namespace(object).to_owned();
-    let pod = object::name(object).to_owned();
-    let spec = &mut object["spec"];
-    default(spec, "serviceAccountName", "default");
-    let account = object::text(spec, "serviceAccountName").to_owned();
-    spec["serviceAccount"] = account.clone().into();
-    let Some(found) = world
-        .store
-        .get("serviceaccounts", &namespace, &account)
-        .cloned()
-    else {
-        let why = format!(
-            "error looking up service account {namespace}/{account}: serviceaccount \
-             \"{account}\" not found"
-        );
-        return Err(Failure::forbidden(kind, &pod, &why));
-    };
-    let wanted = spec["automountServiceAccountToken"]
-        .as_bool()
-        .or_else(|| found["automountServiceAccountToken"].as_bool())
-        .unwrap_or(true);
-    if wanted {
-        let name = format!("kube-api-access-{}", world.ids.suffix(5));
-        let volume = json!({"name": name, "projected": {"defaultMode": 420, "sources": [
-            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-            {"configMap": {"name": "kube-root-ca.crt",
-                "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-            {"downwardAPI": {"items": [{"path": "namespace",
-                "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
-        ]}});
-        push(spec, "volumes", volume);
-        for field in ["containers", "initContainers"] {
-            for container in items(spec, &format!("/{field}")) {
-                let mount = json!({"name": name, "readOnly": true,
-                    "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"});
-                push(container, "volumeMounts", mount);
-            }
-        }
-    }
-    tolerations(spec);
-    default(spec, "priority", 0);
-    default(spec, "preemptionPolicy", "PreemptLowerPriority");
-    Ok(())
-}
-
-/// A pod stays for a while where something is wrong with the node.
-fn tolerations(spec: &mut Value) {
-    for condition in ["not-ready", "unreachable"] {
-        let key = format!("node.kubernetes.io/{condition}");
-        if object::list(&spec["tolerations"]).any(|one| one["key"] == key.as_str()) {
-            continue;
-        }
-        push(
-            spec,
-            "tolerations",
-            json!({"key": key, "operator": "Exists", "effect": "NoExecute",
-                "tolerationSeconds": 300}),
-        );
-    }
-}
-
-fn push(value: &mut Value, field: &str, item: Value) {
-    match value[field].as_array_mut() {
-        Some(items) => items.push(item),
-        None => value[field] = json!([item]),
     }
 }
 

@@ -2,7 +2,8 @@
 //! of Kubernetes keep them.
 //!
 //! A Service has one EndpointSlice for each set of ports of its pods, of whatever length: those of Kubernetes have a hundred
-//! endpoints at most, and Endpoints a thousand addresses. Names and UIDs follow from those of the Service, so that other objects are called as they would be without.
+//! endpoints at most, and Endpoints a thousand addresses. Names and UIDs follow from those of the Service, so that other
+//! objects are called as they would be without.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -15,7 +16,6 @@ use super::events::uid_of;
 use super::{MANAGER, is_ready};
 use crate::api::managed;
 use crate::api::object::{self, list, text};
-use crate::api::selector::Labels;
 use crate::api::store::{Event, Key};
 use crate::api::world::World;
 
@@ -27,13 +27,16 @@ const HEADLESS: &str = "service.kubernetes.io/headless";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
-/// A pod is news for the Services of its namespace, and so is what is kept of a Service. What is kept of one that is
-/// gone goes.
+/// A pod is news for the Services that select it or did before, and so is what is kept of a Service. What is kept of one
+/// that is gone goes.
 pub(super) fn concern(world: &mut World, event: &Event, concerned: &mut BTreeSet<(Arc<str>, Key)>) {
     match &*event.table {
         "pods" => {
-            for (key, _) in world.store.list(SERVICES, &event.key.0, None) {
-                concerned.insert((SERVICES.into(), key.clone()));
+            let seen = [Some(&event.object), event.before.as_ref()];
+            for (key, service) in world.store.list(SERVICES, &event.key.0, None) {
+                if seen.iter().flatten().any(|pod| selects(service, pod)) {
+                    concerned.insert((SERVICES.into(), key.clone()));
+                }
             }
         }
         ENDPOINTS => {
@@ -65,18 +68,13 @@ pub(super) fn settle(world: &mut World, service: &Arc<Value>, now: Timestamp) {
     {
         return;
     }
-    // A selector that says nothing is none.
-    let says_something = spec["selector"]
-        .as_object()
-        .is_some_and(|all| !all.is_empty());
-    let selector = json!({"matchLabels": spec["selector"]});
-    let Some(labels) = Labels::of(&selector).filter(|_| says_something) else {
+    if selector(service).is_none() {
         return;
-    };
+    }
     let mut pods: Vec<Arc<Value>> = world
         .store
         .list("pods", namespace, None)
-        .filter(|(_, pod)| labels.matches(pod) && has_address(pod))
+        .filter(|(_, pod)| selects(service, pod) && has_address(pod))
         .map(|(_, pod)| Arc::clone(pod))
         .collect();
     pods.sort_by_cached_key(|pod| {
@@ -85,6 +83,20 @@ pub(super) fn settle(world: &mut World, service: &Arc<Value>, now: Timestamp) {
     });
     keep_endpoints(world, service, &pods, now);
     keep_slices(world, service, &pods, now);
+}
+
+/// A selector that says something; one that does not is none.
+fn selector(service: &Value) -> Option<&Map<String, Value>> {
+    let selector = service["spec"]["selector"].as_object();
+    selector.filter(|all| !all.is_empty())
+}
+
+fn selects(service: &Value, pod: &Value) -> bool {
+    let labels = &pod["metadata"]["labels"];
+    selector(service).is_some_and(|all| {
+        all.iter()
+            .all(|(key, value)| labels.get(key) == Some(value))
+    })
 }
 
 fn address(pod: &Value) -> &str {

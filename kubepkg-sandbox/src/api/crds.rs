@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kubepkg_gotemplate::sprig::Url;
 use kubepkg_patch::schema::GroupVersionKind;
 use serde_json::{Value, json};
 
@@ -278,9 +279,8 @@ fn approval(definition: &Value) -> Option<(bool, &'static str, String)> {
         return None;
     }
     let annotated = object::text(&definition["metadata"]["annotations"], KEY);
-    let url = annotated.split_once("://").is_some_and(|(scheme, rest)| {
-        !scheme.is_empty() && !rest.starts_with('/') && !rest.is_empty()
-    });
+    let url = Url::parse(annotated.as_bytes())
+        .is_ok_and(|url| !url.scheme.is_empty() && !url.host.is_empty());
     Some(if annotated.is_empty() {
         let why = format!("protected groups must have approval annotation \"{KEY}\", {SEE}");
         (false, "MissingAnnotation", why)

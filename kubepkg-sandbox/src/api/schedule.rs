@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use kubepkg_gotemplate::time::Duration;
 
 /// When something happens again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,40 +190,9 @@ pub(crate) fn zoneless(schedule: &str) -> &str {
 
 /// `@every 1h30m`, in whole seconds and at least one.
 fn every(duration: &str, text: &str) -> Result<Schedule, String> {
-    let wrong = || format!("failed to parse duration {text}: time: invalid duration {duration:?}");
-    let mut seconds = 0.0_f64;
-    let mut rest = duration;
-    if rest.is_empty() {
-        return Err(wrong());
-    }
-    while !rest.is_empty() {
-        let end = rest
-            .find(|sign: char| !(sign.is_ascii_digit() || sign == '.'))
-            .ok_or_else(wrong)?;
-        let (number, tail) = rest.split_at(end);
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        let units = [
-            ("ms", 0.001),
-            ("us", 0.000_001),
-            ("ns", 0.000_000_001),
-            ("h", 3600.0),
-            ("m", 60.0),
-            ("s", 1.0),
-        ];
-        let (unit, factor) = units
-            .into_iter()
-            .find(|(unit, _)| tail.starts_with(unit))
-            .ok_or_else(wrong)?;
-        seconds += number * factor;
-        rest = tail.strip_prefix(unit).unwrap_or_default();
-    }
-    // A length of time that people write fits.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "held within a thousand years"
-    )]
-    let whole = seconds.clamp(1.0, 3.2e10) as i64;
-    Ok(Schedule::Every(whole))
+    let failed = |why| format!("failed to parse duration {text}: {why}");
+    let Duration(nanoseconds) = Duration::parse(duration.as_bytes()).map_err(failed)?;
+    Ok(Schedule::Every((nanoseconds / 1_000_000_000).max(1)))
 }
 
 /// The bits of one part of a field, and whether it stands for any value.

@@ -55,6 +55,15 @@ const CONTROLLERS: [(&str, Controller); 11] = [
     ("services", endpoints::settle),
 ];
 
+/// Whether an object selects a pod.
+type Selects = fn(&Value, &Value) -> bool;
+
+/// Tables whose objects select pods, which are news for them.
+const SELECTORS: [(&str, Selects); 2] = [
+    ("poddisruptionbudgets.policy", budgets::selects),
+    ("services", endpoints::selects),
+];
+
 /// Takes one step with everything that the news concern, and with pods whose time has come.
 pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
     if !world.plays {
@@ -65,7 +74,9 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
         let table = &event.table;
         concerned.insert((Arc::clone(table), event.key.clone()));
         if &**table == "pods" {
-            budgets::concern(world, &event.key.0, &mut concerned);
+            for (table, selects) in SELECTORS {
+                selecting(world, event, table, selects, &mut concerned);
+            }
         }
         endpoints::concern(world, event, &mut concerned);
         for seen in [Some(&event.object), event.before.as_ref()]
@@ -86,6 +97,22 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
             if let Some(found) = found {
                 controller(world, &found, now);
             }
+        }
+    }
+}
+
+/// The objects of a table that select a pod, or did before.
+fn selecting(
+    world: &World,
+    event: &Event,
+    table: &str,
+    selects: Selects,
+    concerned: &mut BTreeSet<(Arc<str>, Key)>,
+) {
+    let seen = [Some(&event.object), event.before.as_ref()];
+    for (key, object) in world.store.list(table, &event.key.0, None) {
+        if seen.iter().flatten().any(|pod| selects(object, pod)) {
+            concerned.insert((table.into(), key.clone()));
         }
     }
 }
@@ -275,6 +302,16 @@ fn delete(world: &mut World, table: &str, object: &Arc<Value>, now: Timestamp) {
 /// Whether a pod is ready.
 fn is_ready(pod: &Value) -> bool {
     super::crds::condition(pod, "Ready") == Some(true)
+}
+
+/// A number, or a share of all: rounded up or down.
+fn share(value: &Value, of: i64, up: bool) -> i64 {
+    let Some(text) = value.as_str() else {
+        return number(value);
+    };
+    let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
+    let product = percent.saturating_mul(of);
+    product.saturating_add(if up { 99 } else { 0 }) / 100
 }
 
 /// A number, zero when it is not there.

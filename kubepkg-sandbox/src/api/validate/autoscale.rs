@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, one_of};
+use super::parts::{name, one_of, one_of_if_given};
 use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
@@ -211,15 +211,13 @@ fn rules(causes: &mut Vec<Cause>, at: &str, rules: &Value) {
         let why = "must be less than or equal to 3600";
         causes.push(Cause::invalid(&window_at, window, why));
     }
-    if !rules["selectPolicy"].is_null() {
-        let policy = text(rules, "selectPolicy");
-        one_of(
-            causes,
-            &format!("{at}.selectPolicy"),
-            policy,
-            &["Disabled", "Max", "Min"],
-        );
-    }
+    one_of_if_given(
+        causes,
+        at,
+        rules,
+        "selectPolicy",
+        &["Disabled", "Max", "Min"],
+    );
     let at = format!("{at}.policies");
     if list(&rules["policies"]).next().is_none() {
         causes.push(Cause::required(&at, "must specify at least one Policy"));

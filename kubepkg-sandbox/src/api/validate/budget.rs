@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{not_negative, one_of, selector};
+use super::parts::{not_negative, one_of_if_given, selector};
 use super::workload::percent;
 use crate::api::failure::Cause;
-use crate::api::object::text;
 
 pub(super) fn budget(causes: &mut Vec<Cause>, spec: &Value) {
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
@@ -22,11 +21,8 @@ pub(super) fn budget(causes: &mut Vec<Cause>, spec: &Value) {
         share(causes, &format!("spec.{field}"), &spec[field]);
     }
     selector(causes, "spec.selector", &spec["selector"]);
-    if !spec["unhealthyPodEvictionPolicy"].is_null() {
-        let at = "spec.unhealthyPodEvictionPolicy";
-        let policy = text(spec, "unhealthyPodEvictionPolicy");
-        one_of(causes, at, policy, &["AlwaysAllow", "IfHealthyBudget"]);
-    }
+    let known = ["AlwaysAllow", "IfHealthyBudget"];
+    one_of_if_given(causes, "spec", spec, "unhealthyPodEvictionPolicy", &known);
 }
 
 /// A number or a share of all.

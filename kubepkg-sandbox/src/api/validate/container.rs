@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::mounts::mounts;
-use super::parts::{name, one_of, port, port_name, required_one_of};
+use super::parts::{name, one_of, one_of_if_given, port, port_name, protocol, required_one_of};
 use super::pod::Around;
 use super::probes::{PROBES, handled};
 use super::resources;
@@ -29,11 +29,8 @@ pub(super) fn regular(causes: &mut Vec<Cause>, at: &str, pod: &Value, around: &A
         }
         seen.push(name);
         handled(causes, &at, container, around);
-        if !container["restartPolicy"].is_null() {
-            let policy = text(container, "restartPolicy");
-            let known = ["Always", "Never", "OnFailure"];
-            one_of(causes, &format!("{at}.restartPolicy"), policy, &known);
-        }
+        let known = ["Always", "Never", "OnFailure"];
+        one_of_if_given(causes, &at, container, "restartPolicy", &known);
     }
     let containers: Vec<&Value> = list(&pod["containers"]).collect();
     host_ports(causes, at, &containers);
@@ -167,12 +164,6 @@ fn ports(causes: &mut Vec<Cause>, at: &str, container: &Value) {
         if one["hostPort"].as_i64().unwrap_or(0) != 0 {
             port(causes, &format!("{at}.hostPort"), &one["hostPort"]);
         }
-        let known = ["SCTP", "TCP", "UDP"];
-        required_one_of(
-            causes,
-            &format!("{at}.protocol"),
-            text(one, "protocol"),
-            &known,
-        );
+        protocol(causes, &at, one);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, one_of, port, port_name};
+use super::parts::{name, one_of, port, port_name, required};
 use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
@@ -145,9 +145,7 @@ fn backend(causes: &mut Vec<Cause>, at: &str, backend: &Value) {
         }
         (true, false) => {
             for field in ["kind", "name"] {
-                if text(resource, field).is_empty() {
-                    causes.push(Cause::required(format!("{at}.resource.{field}"), ""));
-                }
+                required(causes, &format!("{at}.resource"), resource, field);
             }
         }
         (false, true) => {
@@ -192,9 +190,7 @@ pub(super) fn class(causes: &mut Vec<Cause>, spec: &Value) {
         return;
     }
     for field in ["kind", "name"] {
-        if text(of, field).is_empty() {
-            causes.push(Cause::required(format!("spec.parameters.{field}"), ""));
-        }
+        required(causes, "spec.parameters", of, field);
     }
     let scope = text(of, "scope");
     one_of(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{descending, one_of};
+use super::parts::{descending, one_of, required};
 use super::pod::Around;
 use crate::api::failure::Cause;
 use crate::api::object::{list, text};
@@ -98,8 +98,6 @@ fn devices_of(causes: &mut Vec<Cause>, at: &str, devices: &[&Value], around: &Ar
             }
             Some(_) => {}
         }
-        if text(device, "devicePath").is_empty() {
-            causes.push(Cause::required(format!("{at}.devicePath"), ""));
-        }
+        required(causes, &at, device, "devicePath");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, network, one_of, port, port_name, selector};
+use super::parts::{name, network, one_of, one_of_if_given, port, port_name, selector};
 use crate::api::failure::Cause;
 use crate::api::object::{list, text};
 
@@ -41,15 +41,8 @@ pub(super) fn policy(causes: &mut Vec<Cause>, spec: &Value) {
 }
 
 fn ports(causes: &mut Vec<Cause>, at: &str, one: &Value) {
-    if !one["protocol"].is_null() {
-        let known = ["TCP", "UDP", "SCTP"];
-        one_of(
-            causes,
-            &format!("{at}.protocol"),
-            text(one, "protocol"),
-            &known,
-        );
-    }
+    let known = ["TCP", "UDP", "SCTP"];
+    one_of_if_given(causes, at, one, "protocol", &known);
     let own = &one["port"];
     let end = &one["endPort"];
     let end_at = format!("{at}.endPort");

@@ -27,6 +27,37 @@ pub(super) fn required_one_of(causes: &mut Vec<Cause>, at: &str, value: &str, kn
     }
 }
 
+/// Like [`one_of`], for a field that may be left out.
+pub(super) fn one_of_if_given(
+    causes: &mut Vec<Cause>,
+    at: &str,
+    of: &Value,
+    field: &str,
+    known: &[&str],
+) {
+    if !of[field].is_null() {
+        one_of(causes, &format!("{at}.{field}"), text(of, field), known);
+    }
+}
+
+/// A text that may not be left out, nor be empty.
+pub(super) fn required(causes: &mut Vec<Cause>, at: &str, of: &Value, field: &str) {
+    if text(of, field).is_empty() {
+        causes.push(Cause::required(format!("{at}.{field}"), ""));
+    }
+}
+
+/// The protocol of a port, which may not be left out.
+pub(super) fn protocol(causes: &mut Vec<Cause>, at: &str, port: &Value) {
+    let known = ["SCTP", "TCP", "UDP"];
+    required_one_of(
+        causes,
+        &format!("{at}.protocol"),
+        text(port, "protocol"),
+        &known,
+    );
+}
+
 /// Nothing below zero.
 pub(super) fn not_negative(causes: &mut Vec<Cause>, at: &str, value: &Value) {
     if value.as_i64().is_some_and(|number| number < 0) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, not_negative, one_of, port_or_name};
+use super::parts::{name, not_negative, one_of, port_or_name, required};
 use super::pod::Around;
 use crate::api::failure::Cause;
 use crate::api::object::{list, text};
@@ -82,9 +82,7 @@ fn handler(causes: &mut Vec<Cause>, at: &str, handler: &Value, grace: Option<i64
                 }
             }
             "httpGet" => {
-                if text(value, "path").is_empty() {
-                    causes.push(Cause::required(format!("{at}.path"), ""));
-                }
+                required(causes, &at, value, "path");
                 port_or_name(causes, &format!("{at}.port"), &value["port"]);
                 one_of(
                     causes,

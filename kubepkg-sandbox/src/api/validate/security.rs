@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{descending, one_of};
+use super::parts::{descending, one_of, one_of_if_given};
 use crate::api::failure::Cause;
 use crate::api::object::{list, text};
 
@@ -26,15 +26,7 @@ pub(super) fn of_pod(causes: &mut Vec<Cause>, at: &str, spec: &Value) {
     }
     sysctls(causes, &format!("{at}.sysctls"), context, spec);
     let policies = ["Always", "OnRootMismatch"];
-    if !context["fsGroupChangePolicy"].is_null() {
-        let policy = text(context, "fsGroupChangePolicy");
-        one_of(
-            causes,
-            &format!("{at}.fsGroupChangePolicy"),
-            policy,
-            &policies,
-        );
-    }
+    one_of_if_given(causes, at, context, "fsGroupChangePolicy", &policies);
     profile(
         causes,
         &format!("{at}.seccompProfile"),

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{address, labels, name, network, one_of, port, port_or_name, required_one_of};
+use super::parts::{
+    address, labels, name, network, one_of, one_of_if_given, port, port_or_name, protocol,
+    required_one_of,
+};
 use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
@@ -92,13 +95,7 @@ fn ports(causes: &mut Vec<Cause>, spec: &Value) {
             seen.push(own);
         }
         port(causes, &format!("{at}.port"), &one["port"]);
-        let known = ["SCTP", "TCP", "UDP"];
-        required_one_of(
-            causes,
-            &format!("{at}.protocol"),
-            text(one, "protocol"),
-            &known,
-        );
+        protocol(causes, &at, one);
         port_or_name(causes, &format!("{at}.targetPort"), &one["targetPort"]);
         if let Some(protocol) = one["appProtocol"].as_str() {
             name(
@@ -121,15 +118,8 @@ fn families(causes: &mut Vec<Cause>, spec: &Value) {
             &["IPv4", "IPv6"],
         );
     }
-    if !spec["ipFamilyPolicy"].is_null() {
-        let known = ["PreferDualStack", "RequireDualStack", "SingleStack"];
-        one_of(
-            causes,
-            "spec.ipFamilyPolicy",
-            text(spec, "ipFamilyPolicy"),
-            &known,
-        );
-    }
+    let known = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+    one_of_if_given(causes, "spec", spec, "ipFamilyPolicy", &known);
 }
 
 /// An address that somebody else may reach.
@@ -255,13 +245,7 @@ fn traffic(causes: &mut Vec<Cause>, spec: &Value, kind: &str) {
             "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
         causes.push(Cause::invalid("spec.healthCheckNodePort", health, why));
     }
-    if !spec["internalTrafficPolicy"].is_null() {
-        let policy = text(spec, "internalTrafficPolicy");
-        one_of(causes, "spec.internalTrafficPolicy", policy, &policies);
-    }
-    if !spec["trafficDistribution"].is_null() {
-        let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-        let distribution = text(spec, "trafficDistribution");
-        one_of(causes, "spec.trafficDistribution", distribution, &known);
-    }
+    one_of_if_given(causes, "spec", spec, "internalTrafficPolicy", &policies);
+    let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    one_of_if_given(causes, "spec", spec, "trafficDistribution", &known);
 }

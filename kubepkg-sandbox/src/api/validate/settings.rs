@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{address, name, not_negative, one_of, port, required_one_of};
+use super::parts::{
+    address, name, not_negative, one_of, one_of_if_given, port, required, required_one_of,
+};
 use super::{resources, service};
 use crate::api::failure::Cause;
 use crate::api::fields;
@@ -348,15 +350,8 @@ pub(super) fn endpoints(causes: &mut Vec<Cause>, endpoints: &Value) {
 }
 
 pub(super) fn driver(causes: &mut Vec<Cause>, spec: &Value) {
-    if !spec["fsGroupPolicy"].is_null() {
-        let known = ["File", "None", "ReadWriteOnceWithFSType"];
-        one_of(
-            causes,
-            "spec.fsGroupPolicy",
-            text(spec, "fsGroupPolicy"),
-            &known,
-        );
-    }
+    let known = ["File", "None", "ReadWriteOnceWithFSType"];
+    one_of_if_given(causes, "spec", spec, "fsGroupPolicy", &known);
     for mode in list(&spec["volumeLifecycleModes"]) {
         let mode = mode.as_str().unwrap_or_default();
         one_of(
@@ -389,9 +384,7 @@ pub(super) fn api_service(causes: &mut Vec<Cause>, service: &Value) {
     }
     if !spec["service"].is_null() {
         for field in ["namespace", "name"] {
-            if text(&spec["service"], field).is_empty() {
-                causes.push(Cause::required(format!("spec.service.{field}"), ""));
-            }
+            required(causes, "spec.service", &spec["service"], field);
         }
     }
 }

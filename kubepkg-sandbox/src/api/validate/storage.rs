@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, no_backsteps, one_of, required_one_of, selector};
+use super::parts::{
+    name, no_backsteps, one_of, one_of_if_given, required, required_one_of, selector,
+};
 use super::{placement, resources, volume};
 use crate::api::failure::Cause;
 use crate::api::names;
@@ -81,15 +83,7 @@ fn class_and_mode(causes: &mut Vec<Cause>, at: &str, spec: &Value) {
             names::subdomain,
         );
     }
-    if !spec["volumeMode"].is_null() {
-        let mode = text(spec, "volumeMode");
-        one_of(
-            causes,
-            &format!("{at}.volumeMode"),
-            mode,
-            &["Block", "Filesystem"],
-        );
-    }
+    one_of_if_given(causes, at, spec, "volumeMode", &["Block", "Filesystem"]);
 }
 
 fn positive(causes: &mut Vec<Cause>, at: &str, size: &Value) {
@@ -161,22 +155,9 @@ pub(super) fn volume(causes: &mut Vec<Cause>, spec: &Value) {
 
 fn source(causes: &mut Vec<Cause>, kind: &str, source: &Value, affinity: &Value) {
     let at = format!("spec.{kind}");
-    let required = |causes: &mut Vec<Cause>, field: &str| {
-        if text(source, field).is_empty() {
-            causes.push(Cause::required(format!("{at}.{field}"), ""));
-        }
-    };
     match kind {
         "hostPath" => volume::host_path(causes, &at, source),
-        "nfs" => {
-            required(causes, "server");
-            required(causes, "path");
-            let path = text(source, "path");
-            if !path.starts_with('/') {
-                let why = "must be an absolute path";
-                causes.push(Cause::invalid(format!("{at}.path"), &json!(path), why));
-            }
-        }
+        "nfs" => volume::nfs(causes, &at, source),
         "local" => {
             let path = text(source, "path");
             if path.is_empty() {
@@ -191,7 +172,7 @@ fn source(causes: &mut Vec<Cause>, kind: &str, source: &Value, affinity: &Value)
         }
         "csi" => {
             volume::driver(causes, &format!("{at}.driver"), text(source, "driver"));
-            required(causes, "volumeHandle");
+            required(causes, &at, source, "volumeHandle");
         }
         _ => {}
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::parts::{descending, name, no_backsteps, not_reserved, one_of};
+use super::parts::{descending, name, no_backsteps, not_reserved, one_of, required};
 use super::resources;
 use super::storage;
 use super::variables;
@@ -90,11 +90,6 @@ fn source(causes: &mut Vec<Cause>, at: &str, volume: &Value) {
             continue;
         }
         some = true;
-        let required = |causes: &mut Vec<Cause>, field: &str| {
-            if text(source, field).is_empty() {
-                causes.push(Cause::required(format!("{at}.{field}"), ""));
-            }
-        };
         match kind {
             "emptyDir" if text(source, "sizeLimit").starts_with('-') => {
                 let why = "SizeLimit field must be a valid resource quantity";
@@ -102,7 +97,7 @@ fn source(causes: &mut Vec<Cause>, at: &str, volume: &Value) {
             }
             "hostPath" => host_path(causes, &at, source),
             "gitRepo" => {
-                required(causes, "repository");
+                required(causes, &at, source, "repository");
                 descending(
                     causes,
                     &format!("{at}.directory"),
@@ -110,23 +105,15 @@ fn source(causes: &mut Vec<Cause>, at: &str, volume: &Value) {
                 );
             }
             "secret" => {
-                required(causes, "secretName");
+                required(causes, &at, source, "secretName");
                 files(causes, &at, source);
             }
             "configMap" => {
-                required(causes, "name");
+                required(causes, &at, source, "name");
                 files(causes, &at, source);
             }
-            "nfs" => {
-                required(causes, "server");
-                required(causes, "path");
-                let path = text(source, "path");
-                if !path.starts_with('/') {
-                    let why = "must be an absolute path";
-                    causes.push(Cause::invalid(format!("{at}.path"), &json!(path), why));
-                }
-            }
-            "persistentVolumeClaim" => required(causes, "claimName"),
+            "nfs" => nfs(causes, &at, source),
+            "persistentVolumeClaim" => required(causes, &at, source, "claimName"),
             "downwardAPI" => {
                 mode(causes, &format!("{at}.defaultMode"), &source["defaultMode"]);
                 for file in list(&source["items"]) {
@@ -173,6 +160,17 @@ pub(super) fn host_path(causes: &mut Vec<Cause>, at: &str, source: &Value) {
     one_of(causes, &format!("{at}.type"), text(source, "type"), &TYPES);
 }
 
+/// A folder of a server.
+pub(super) fn nfs(causes: &mut Vec<Cause>, at: &str, source: &Value) {
+    required(causes, at, source, "server");
+    required(causes, at, source, "path");
+    let path = text(source, "path");
+    if !path.starts_with('/') {
+        let why = "must be an absolute path";
+        causes.push(Cause::invalid(format!("{at}.path"), &json!(path), why));
+    }
+}
+
 /// The name of a driver for volumes.
 pub(super) fn driver(causes: &mut Vec<Cause>, at: &str, driver: &str) {
     if driver.is_empty() {
@@ -205,9 +203,7 @@ fn items(causes: &mut Vec<Cause>, at: &str, source: &Value) {
     for (index, item) in list(&source["items"]).enumerate() {
         let at = format!("{at}.items[{index}]");
         for field in ["key", "path"] {
-            if text(item, field).is_empty() {
-                causes.push(Cause::required(format!("{at}.{field}"), ""));
-            }
+            required(causes, &at, item, field);
         }
         not_reserved(causes, &format!("{at}.path"), text(item, "path"));
         mode(causes, &format!("{at}.mode"), &item["mode"]);
@@ -223,11 +219,8 @@ fn told(causes: &mut Vec<Cause>, at: &str, file: &Value) {
         "metadata.namespace",
         "metadata.uid",
     ];
-    let path = text(file, "path");
-    if path.is_empty() {
-        causes.push(Cause::required(format!("{at}.path"), ""));
-    }
-    not_reserved(causes, &format!("{at}.path"), path);
+    required(causes, at, file, "path");
+    not_reserved(causes, &format!("{at}.path"), text(file, "path"));
     let (field, resource) = (&file["fieldRef"], &file["resourceFieldRef"]);
     if !field.is_null() {
         variables::field_ref(causes, &format!("{at}.fieldRef"), field, &FIELDS);

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, one_of, selector};
+use super::parts::{name, one_of, one_of_if_given, required, selector};
 use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
@@ -38,19 +38,14 @@ fn webhook(causes: &mut Vec<Cause>, at: &str, webhook: &Value) {
     for (index, rule) in list(&webhook["rules"]).enumerate() {
         self::rule(causes, &field(&format!("rules[{index}]")), rule);
     }
-    let one_of_these = |causes: &mut Vec<Cause>, name: &str, known: &[&str]| {
-        if !webhook[name].is_null() {
-            one_of(causes, &field(name), text(webhook, name), known);
-        }
-    };
-    one_of_these(causes, "failurePolicy", &["Fail", "Ignore"]);
-    one_of_these(causes, "matchPolicy", &["Equivalent", "Exact"]);
+    one_of_if_given(causes, at, webhook, "failurePolicy", &["Fail", "Ignore"]);
+    one_of_if_given(causes, at, webhook, "matchPolicy", &["Equivalent", "Exact"]);
     let effects = ["None", "NoneOnDryRun"];
     if webhook["sideEffects"].is_null() {
         let why = "must specify one of None, NoneOnDryRun";
         causes.push(Cause::required(field("sideEffects"), why));
     }
-    one_of_these(causes, "sideEffects", &effects);
+    one_of_if_given(causes, at, webhook, "sideEffects", &effects);
     let seconds = &webhook["timeoutSeconds"];
     if seconds
         .as_i64()
@@ -77,7 +72,13 @@ fn webhook(causes: &mut Vec<Cause>, at: &str, webhook: &Value) {
         }
     }
     versions(causes, &field("admissionReviewVersions"), webhook);
-    one_of_these(causes, "reinvocationPolicy", &["IfNeeded", "Never"]);
+    one_of_if_given(
+        causes,
+        at,
+        webhook,
+        "reinvocationPolicy",
+        &["IfNeeded", "Never"],
+    );
 }
 
 fn versions(causes: &mut Vec<Cause>, at: &str, webhook: &Value) {
@@ -118,9 +119,7 @@ fn client(causes: &mut Vec<Cause>, at: &str, client: &Value) {
         return;
     }
     for field in ["name", "namespace"] {
-        if text(service, field).is_empty() {
-            causes.push(Cause::required(format!("{at}.service.{field}"), ""));
-        }
+        required(causes, &format!("{at}.service"), service, field);
     }
     let port = &service["port"];
     if port
@@ -216,10 +215,8 @@ fn rule(causes: &mut Vec<Cause>, at: &str, rule: &Value) {
         }
     }
     resources(causes, &field("resources"), rule, &all("resources"));
-    if !rule["scope"].is_null() {
-        let known = ["*", "Cluster", "Namespaced"];
-        one_of(causes, &field("scope"), text(rule, "scope"), &known);
-    }
+    let known = ["*", "Cluster", "Namespaced"];
+    one_of_if_given(causes, at, rule, "scope", &known);
 }
 
 fn resources(causes: &mut Vec<Cause>, at: &str, rule: &Value, resources: &[&str]) {

@@ -1,24 +1,20 @@
 //! Budgets for disruptions: how many of their pods are well, and how many may go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{is_ready, number, write_status};
+use super::{is_ready, number, share, write_status};
 use crate::api::object;
 use crate::api::selector::Labels;
-use crate::api::store::Key;
 use crate::api::world::World;
 
 const TABLE: &str = "poddisruptionbudgets.policy";
 
-/// A pod is news for the budgets of its namespace.
-pub(super) fn concern(world: &World, namespace: &str, concerned: &mut BTreeSet<(Arc<str>, Key)>) {
-    for (key, _) in world.store.list(TABLE, namespace, None) {
-        concerned.insert((TABLE.into(), key.clone()));
-    }
+pub(super) fn selects(budget: &Value, pod: &Value) -> bool {
+    Labels::of(&budget["spec"]["selector"]).is_some_and(|labels| labels.matches(pod))
 }
 
 pub(super) fn settle(world: &mut World, budget: &Arc<Value>, now: Timestamp) {
@@ -42,10 +38,10 @@ pub(super) fn settle(world: &mut World, budget: &Arc<Value>, now: Timestamp) {
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     let (expected, desired) = if !most.is_null() {
         let expected = expected(world, &pods);
-        (expected, (expected - share(most, expected)).max(0))
+        (expected, (expected - share(most, expected, true)).max(0))
     } else if least.is_string() {
         let expected = expected(world, &pods);
-        (expected, share(least, expected))
+        (expected, share(least, expected, true))
     } else {
         (i64::try_from(pods.len()).unwrap_or(i64::MAX), number(least))
     };
@@ -94,15 +90,4 @@ fn expected(world: &World, pods: &[Arc<Value>]) -> i64 {
         }
     }
     wanted.values().sum()
-}
-
-/// A number, or a share of all, rounded up.
-fn share(value: &Value, of: i64) -> i64 {
-    let percent = value
-        .as_str()
-        .and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
-    match percent {
-        Some(percent) => (percent.saturating_mul(of).saturating_add(99)) / 100,
-        None => number(value),
-    }
 }

@@ -6,8 +6,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::jobs::end;
 use super::{Maker, controlled, create, delete, reference, write_status};
-use crate::api::crds::condition;
 use crate::api::object;
 use crate::api::schedule::{self, Schedule};
 use crate::api::world::World;
@@ -33,16 +33,6 @@ pub(super) fn settle(world: &mut World, cron: &Arc<Value>, now: Timestamp) {
         run(world, &maker, &jobs, &mut status, now);
     }
     write_status(world, TABLE, cron, status, now);
-}
-
-/// How a Job ended.
-fn end(job: &Value) -> Option<&'static str> {
-    let is = |name: &str| condition(job, name) == Some(true);
-    if is("Complete") {
-        Some("Complete")
-    } else {
-        is("Failed").then_some("Failed")
-    }
 }
 
 /// Which Jobs are under way, and when one ended well.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Maker, condition, controlled, create, hash, number, reference, write, write_status};
+use super::{
+    Maker, condition, controlled, create, hash, number, reference, share, write, write_status,
+};
 use crate::api::object;
 use crate::api::world::World;
 
@@ -87,21 +89,6 @@ fn same_template(template: &Value, of_set: &Value) -> bool {
         labels.remove(HASH);
     }
     *template == of_set
-}
-
-fn share(value: &Value, of: i64, up: bool) -> i64 {
-    match value {
-        Value::String(text) => {
-            let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
-            let product = percent * of;
-            if up {
-                (product + 99) / 100
-            } else {
-                product / 100
-            }
-        }
-        other => number(other),
-    }
 }
 
 /// How many pods there may be beyond the wanted, and how many may be missing.

@@ -27,18 +27,9 @@ const HEADLESS: &str = "service.kubernetes.io/headless";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
-/// A pod is news for the Services that select it or did before, and so is what is kept of a Service. What is kept of one
-/// that is gone goes.
+/// What is kept of a Service is news for it. What is kept of one that is gone goes.
 pub(super) fn concern(world: &mut World, event: &Event, concerned: &mut BTreeSet<(Arc<str>, Key)>) {
     match &*event.table {
-        "pods" => {
-            let seen = [Some(&event.object), event.before.as_ref()];
-            for (key, service) in world.store.list(SERVICES, &event.key.0, None) {
-                if seen.iter().flatten().any(|pod| selects(service, pod)) {
-                    concerned.insert((SERVICES.into(), key.clone()));
-                }
-            }
-        }
         ENDPOINTS => {
             concerned.insert((SERVICES.into(), event.key.clone()));
         }
@@ -91,7 +82,7 @@ fn selector(service: &Value) -> Option<&Map<String, Value>> {
     selector.filter(|all| !all.is_empty())
 }
 
-fn selects(service: &Value, pod: &Value) -> bool {
+pub(super) fn selects(service: &Value, pod: &Value) -> bool {
     let labels = &pod["metadata"]["labels"];
     selector(service).is_some_and(|all| {
         all.iter()

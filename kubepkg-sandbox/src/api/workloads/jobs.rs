@@ -6,18 +6,24 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Maker, controlled, delete, number, pod_of, reference, write_status};
+use crate::api::crds::condition;
 use crate::api::object;
 use crate::api::world::World;
 
 const TABLE: &str = "jobs.batch";
+
+/// The condition in which a Job ended.
+pub(super) fn end(job: &Value) -> Option<&'static str> {
+    let is = |name: &&str| condition(job, name) == Some(true);
+    ["Complete", "Failed"].into_iter().find(is)
+}
 
 #[expect(clippy::too_many_lines, reason = "one decision after the other")]
 pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
     if object::terminating(job) {
         return;
     }
-    let finished = |name: &str| crate::api::crds::condition(job, name) == Some(true);
-    if finished("Complete") || finished("Failed") {
+    if end(job).is_some() {
         expire(world, job, now);
         return;
     }

@@ -537,48 +537,41 @@ impl Writer<'_> {
             }
             match self.delete_if(target, &preconditions, propagation).await {
                 Err(error) if error.is_conflict() && tries < CONFLICT_TRIES => tries += 1,
-                outcome => {
-                    let gone = outcome?;
-                    return Ok(if gone {
-                        Deletion::Gone
-                    } else {
-                        Deletion::Going
-                    });
-                }
+                outcome => return outcome,
             }
         }
     }
 
-    /// Deletes an object when it is still as this process left it. True when it is gone at once; `None` when it
-    /// has to be looked at.
-    pub(crate) async fn delete_unseen(
+    /// Deletes an object when it is still as this process left it; `None` when it has to be looked at.
+    pub(crate) async fn delete_unseen<K>(
         &self,
         target: &Target<'_>,
         left: &Sighting,
         propagation: &str,
-    ) -> Result<Option<bool>, ApiError> {
+    ) -> Result<Option<Deletion<K>>, ApiError> {
         let preconditions = json!({"uid": left.uid, "resourceVersion": left.resource_version});
         match self.delete_if(target, &preconditions, propagation).await {
-            Ok(gone) => Ok(Some(gone)),
+            Ok(deletion) => Ok(Some(deletion)),
             Err(error) if error.is_conflict() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    async fn delete_if(
+    async fn delete_if<K>(
         &self,
         target: &Target<'_>,
         preconditions: &Value,
         propagation: &str,
-    ) -> Result<bool, ApiError> {
+    ) -> Result<Deletion<K>, ApiError> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
             "preconditions": preconditions,
         });
         let call = Call::new(Verb::Delete, target.path()).body(&options);
         match self.cluster.call(call).await {
-            Ok(answer) => Ok(answer.body["kind"] == "Status"),
-            Err(error) if error.is_not_found() => Ok(true),
+            Ok(answer) if answer.body["kind"] == "Status" => Ok(Deletion::Gone),
+            Ok(_) => Ok(Deletion::Going),
+            Err(error) if error.is_not_found() => Ok(Deletion::Gone),
             Err(error) => Err(error),
         }
     }

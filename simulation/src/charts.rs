@@ -1,9 +1,11 @@
 //! A chart source in memory: the location `https://charts.example.org`, served by a fetcher that takes the place of the network.
 //!
 //! A simulation has one for itself while it lives: where two shared it, one would wait for what the other fetches, and time
-//! would go on meanwhile. To make one costs as much as a run, so they are handed on. Charts: `store` and `web` at several versions; `web`
-//! 9.0.0 has pods that never run, 8.0.0 cannot be rendered; `kinds` brings CRDs, from `crds/` and from a template;
-//! `work` runs hooks. An outage is a matter of one thread, so of one simulation.
+//! would go on meanwhile. To make one costs as much as a run, so they are handed on.
+//!
+//! Charts: `store` and `web` at several versions; `web` 9.0.0 has pods that never run, 8.0.0 cannot be rendered; `kinds`
+//! brings CRDs, from `crds/` and from a template; `work` runs hooks. An outage is a matter of one thread, so of one
+//! simulation.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -193,24 +193,8 @@ pub fn check(case: Case, calm: &Run) -> (Run, Option<Finding>) {
     let mut what = run.broken.clone();
     what.extend(restless(run.resting, ONE.len()));
     // A read that no API server answers so can hide what is to be done; what must never happen does not happen even then.
-    let may_stray = plan.forces_stale_reads();
-    what.extend(
-        run.stuck
-            .iter()
-            .filter(|_| !may_stray)
-            .map(ToString::to_string),
-    );
-    if run.stuck.is_none() && !may_stray {
-        if case.fault.costs_revisions() {
-            what.extend(run.state.differences_of_what_runs(&calm.state));
-        } else {
-            what.extend(run.state.differences(&calm.state));
-            what.extend(repeated(&run, calm));
-        }
-        let (sent, allowed) = (run.sent.len(), calm.sent.len() + MORE);
-        if sent > allowed {
-            what.push(format!("{sent} requests, more than {allowed}"));
-        }
+    if !plan.forces_stale_reads() {
+        what.extend(astray(case, &run, calm));
     }
     let finding = (!what.is_empty()).then(|| Finding {
         again: format!(
@@ -223,6 +207,25 @@ pub fn check(case: Case, calm: &Run) -> (Run, Option<Finding>) {
         what,
     });
     (run, finding)
+}
+
+/// Where a run went that the calm one did not.
+fn astray(case: Case, run: &Run, calm: &Run) -> Vec<String> {
+    if let Some(stuck) = &run.stuck {
+        return vec![stuck.to_string()];
+    }
+    let mut what = if case.fault.costs_revisions() {
+        run.state.differences_of_what_runs(&calm.state)
+    } else {
+        let mut what = run.state.differences(&calm.state);
+        what.extend(repeated(run, calm));
+        what
+    };
+    let (sent, allowed) = (run.sent.len(), calm.sent.len() + MORE);
+    if sent > allowed {
+        what.push(format!("{sent} requests, more than {allowed}"));
+    }
+    what
 }
 
 /// Writes that were made more often than one thing going wrong explains: once more each.

@@ -337,16 +337,12 @@ impl Operation {
         let propagation = self.progress.settings.propagation.as_str();
         let owner = (self.release.name.as_str(), self.release.namespace.as_str());
         if let Some(left) = helm.cluster().sightings().take(&target.path(), owner)
-            && let Some(gone) = helm
+            && let Some(deleted) = helm
                 .writer()
                 .delete_unseen(target, &left, propagation)
                 .await?
         {
-            return Ok(if gone {
-                Deletion::Gone
-            } else {
-                Deletion::Going
-            });
+            return Ok(deleted);
         }
         let why_not = |found: &Value| {
             if guard::keeps(found) {

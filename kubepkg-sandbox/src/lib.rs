@@ -21,7 +21,7 @@ mod process;
 mod wait;
 
 pub use api::{
-    ApiFault, ApiFaults, ApiOptions, ApiServer, FaultRates, Found, ListenError, Listener,
+    ApiFault, ApiFaults, ApiOptions, ApiServer, FaultRates, Found, ListenError, Listener, Played,
     StateError,
 };
 pub use assets::Assets;

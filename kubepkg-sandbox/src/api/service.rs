@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use super::failure::Failure;
 use super::ids::Ids;
 use super::journal::{Found, Journal, StateError};
+use super::players::Played;
 use super::request::{Call, Query};
 use super::settle;
 use super::watch::Watch;
@@ -242,6 +243,27 @@ impl ApiServer {
         self.shared.keep_later(&world);
         drop(world);
         self.shared.tell();
+    }
+
+    /// Has a closure play the controller of a resource, `widgets.example.org`, that has a status. It is given each object
+    /// of it, with kind and version, when that has changed, when it asked to look again, and at once; an earlier
+    /// controller of the resource is let go of. Use it for custom resources of others: the kinds of Kubernetes are played
+    /// by the server itself, unless [`ApiOptions::without_workloads`].
+    pub fn play(
+        &self,
+        resource: &str,
+        controller: impl Fn(&Value, Timestamp) -> Played + Send + Sync + 'static,
+    ) {
+        let now = self.now();
+        let mut world = self.shared.world();
+        world.players.set(resource, Arc::new(controller));
+        let objects = world.store.list(resource, "", None);
+        let all: Vec<Arc<Value>> = objects.map(|(_, object)| Arc::clone(object)).collect();
+        for object in all {
+            world.wake(resource, &object, now);
+        }
+        drop(world);
+        self.settle();
     }
 
     /// Forgets the past: watches and lists of versions before now get 410.

@@ -26,8 +26,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::events::{About, Said};
+use super::encode;
 use super::failure::Failure;
 use super::object;
+use super::players::Player;
 use super::store::{Event, Key};
 use super::world::World;
 use super::write::Writer;
@@ -66,7 +68,7 @@ const SELECTORS: [(&str, Selects); 2] = [
 
 /// Takes one step with everything that the news concern, and with pods whose time has come.
 pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
-    if !world.plays {
+    if !world.plays && world.players.is_empty() {
         return;
     }
     let mut concerned: BTreeSet<(Arc<str>, Key)> = BTreeSet::new();
@@ -91,13 +93,41 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
         }
     }
     concerned.extend(world.alarms.take_due(now));
-    for (table, controller) in CONTROLLERS {
-        for (_, key) in concerned.iter().filter(|(name, _)| &**name == table) {
+    let own: &[_] = if world.plays { &CONTROLLERS } else { &[] };
+    for (table, controller) in own {
+        for (_, key) in concerned.iter().filter(|(name, _)| &**name == *table) {
             let found = world.store.get(table, &key.0, &key.1).map(Arc::clone);
             if let Some(found) = found {
                 controller(world, &found, now);
             }
         }
+    }
+    for (table, (namespace, name)) in &concerned {
+        if let Some(player) = world.players.of(table) {
+            play(world, table, (namespace, name), &player, now);
+        }
+    }
+}
+
+/// Lets the controller of a test look at an object, as clients see it.
+fn play(
+    world: &mut World,
+    table: &str,
+    (namespace, name): (&str, &str),
+    player: &Player,
+    now: Timestamp,
+) {
+    let found = world.store.get(table, namespace, name).map(Arc::clone);
+    let kind = world.registry.of_table(table).map(Arc::clone);
+    let (Some(found), Some(kind)) = (found, kind) else {
+        return;
+    };
+    let wish = player(&encode::with_type(&kind, &found), now);
+    if let Some(status) = wish.status {
+        write_status(world, table, &found, status, now);
+    }
+    if let Some(after) = wish.look_again {
+        world.wake(table, &found, now.saturating_add(after).unwrap_or(now));
     }
 }
 

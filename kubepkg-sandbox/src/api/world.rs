@@ -19,6 +19,7 @@ use super::failure::Failure;
 use super::ids::Ids;
 use super::kind::Kind;
 use super::openapi;
+use super::players::Players;
 use super::registry::Registry;
 use super::request::{Call, Lag, Place, Target};
 use super::service_addresses::Allotted;
@@ -54,6 +55,8 @@ pub(crate) struct World {
     pub(crate) allotted: Allotted,
     /// Whether Deployments, Pods and their like are played.
     pub(crate) plays: bool,
+    /// Who plays other kinds.
+    pub(crate) players: Players,
     /// The certificate that clients trust, for `kube-root-ca.crt`.
     pub(crate) certificate: String,
 }
@@ -127,6 +130,7 @@ impl World {
             swept: None,
             allotted: Allotted::default(),
             plays,
+            players: Players::default(),
             certificate: String::new(),
         }
     }

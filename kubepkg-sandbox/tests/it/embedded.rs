@@ -8,11 +8,15 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{
+    Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+    WatchEvent, WatchParams,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use kubepkg_sandbox::{
-    ApiOptions, ApiServer, Assets, EmbeddedPlane, FATE_ANNOTATION, READY_AFTER_ANNOTATION,
+    ApiOptions, ApiServer, Assets, EmbeddedPlane, FATE_ANNOTATION, Played, READY_AFTER_ANNOTATION,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +42,65 @@ fn deployment(annotations: &Value) -> Deployment {
 async fn available(api: &Api<Deployment>) -> i32 {
     let status = api.get("web").await.unwrap().status.unwrap_or_default();
     status.available_replicas.unwrap_or(0)
+}
+
+/// Gadgets are ready ten seconds after they were made.
+fn gadget(object: &Value, now: Timestamp) -> Played {
+    assert_eq!(object["kind"], "Gadget");
+    let made: Timestamp = object["metadata"]["creationTimestamp"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let left = SignedDuration::from_secs(10) - now.duration_since(made);
+    Played {
+        status: Some(json!({"ready": !left.is_positive()})),
+        look_again: left.is_positive().then_some(left),
+    }
+}
+
+#[tokio::test]
+async fn a_closure_is_the_controller_of_a_kind_of_somebody_else() {
+    let server = standing();
+    let client = server.client();
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let schema = json!({"type": "object", "properties": {
+        "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}},
+    }});
+    let crd = json!({
+        "metadata": {"name": "gadgets.example.org"},
+        "spec": {
+            "group": "example.org", "scope": "Namespaced",
+            "names": {"plural": "gadgets", "kind": "Gadget"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    });
+    let crd = serde_json::from_value(crd).unwrap();
+    crds.create(&PostParams::default(), &crd).await.unwrap();
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.org", "v1", "Gadget"));
+    let api: Api<DynamicObject> = Api::default_namespaced_with(client, &resource);
+    let make = async |name: &str| {
+        let gadget = DynamicObject::new(name, &resource);
+        api.create(&PostParams::default(), &gadget).await.unwrap();
+    };
+    let is_ready = async |name: &str| api.get(name).await.unwrap().data["status"]["ready"].clone();
+    make("before").await;
+    assert_eq!(is_ready("before").await, json!(null));
+    server.play("gadgets.example.org", gadget);
+    make("after").await;
+    server.advance(SignedDuration::from_secs(9));
+    assert_eq!(
+        (is_ready("before").await, is_ready("after").await),
+        (json!(false), json!(false))
+    );
+    server.advance(SignedDuration::from_secs(1));
+    assert_eq!(
+        (is_ready("before").await, is_ready("after").await),
+        (json!(true), json!(true))
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ mod workload;
 
 use serde_json::{Value, json};
 
-use self::pod::{account, pod, requests, tolerations};
+use self::pod::{account, alone, pod, tolerations, volume_source};
 use self::workload::{cron_job, job, replication_controller, workload};
 use super::failure::Failure;
 use super::kind::Kind;
@@ -45,7 +45,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
         }
         ("", "pods") => at(object, "/spec", |spec| {
             pod(spec);
-            requests(spec);
+            alone(spec);
             default(spec, "enableServiceLinks", true);
         }),
         ("", "secrets") => {
@@ -63,7 +63,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
             at(object, "/spec", |spec| {
                 default(spec, "volumeMode", "Filesystem");
                 default(spec, "persistentVolumeReclaimPolicy", "Retain");
-                at(spec, "/hostPath", |path| default(path, "type", ""));
+                volume_source(spec);
             });
             phase(object, "Pending");
         }

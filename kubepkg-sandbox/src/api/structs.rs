@@ -154,7 +154,8 @@ impl Types {
             let value = match shape {
                 _ if field.repeated() => Value::Null,
                 Shape::Message(inner) => Value::Object(self.zero(inner)),
-                Shape::String | Shape::Quantity => "".into(),
+                Shape::String => "".into(),
+                Shape::Quantity => "0".into(),
                 Shape::Bool => false.into(),
                 Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => 0.into(),
                 _ => Value::Null,

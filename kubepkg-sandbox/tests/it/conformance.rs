@@ -424,6 +424,7 @@ suites!(
     kinds,
     lists,
     patches,
+    pods,
     rules,
     services,
     subresources,

@@ -21,18 +21,25 @@ pub(super) fn pod(spec: &mut Value) {
         let account = spec["serviceAccount"].clone();
         default(spec, "serviceAccountName", account);
     }
-    for field in ["containers", "initContainers"] {
+    for field in ["containers", "initContainers", "ephemeralContainers"] {
         for container in items(spec, &format!("/{field}")) {
             container_defaults(container);
         }
     }
     for volume in items(spec, "/volumes") {
+        volume_source(volume);
+        at(volume, "/image", |image| {
+            let policy = pull_policy(object::text(image, "reference"));
+            default(image, "pullPolicy", policy);
+        });
+        at(volume, "/ephemeral/volumeClaimTemplate/spec", |claim| {
+            default(claim, "volumeMode", "Filesystem");
+        });
         for source in ["configMap", "secret", "downwardAPI", "projected"] {
             at(volume, &format!("/{source}"), |source| {
                 default(source, "defaultMode", 420);
             });
         }
-        at(volume, "/hostPath", |path| default(path, "type", ""));
         for source in items(volume, "/projected/sources") {
             at(source, "/serviceAccountToken", |token| {
                 default(token, "expirationSeconds", 3600);
@@ -54,14 +61,37 @@ pub(super) fn pod(spec: &mut Value) {
     }
 }
 
+/// What is filled in of disks, in pods and in volumes of their own.
+pub(super) fn volume_source(volume: &mut Value) {
+    const TEXTS: [(&str, &str, &str); 10] = [
+        ("/hostPath", "type", ""),
+        ("/rbd", "pool", "rbd"),
+        ("/rbd", "user", "admin"),
+        ("/rbd", "keyring", "/etc/ceph/keyring"),
+        ("/iscsi", "iscsiInterface", "default"),
+        ("/azureDisk", "cachingMode", "ReadWrite"),
+        ("/azureDisk", "fsType", "ext4"),
+        ("/azureDisk", "kind", "Shared"),
+        ("/scaleIO", "storageMode", "ThinProvisioned"),
+        ("/scaleIO", "fsType", "xfs"),
+    ];
+    for (source, field, text) in TEXTS {
+        at(volume, source, |source| default(source, field, text));
+    }
+    at(volume, "/azureDisk", |disk| {
+        default(disk, "readOnly", false);
+    });
+}
+
 fn field_ref(value: &mut Value, pointer: &str) {
     if let Some(reference) = value.pointer_mut(pointer) {
         default(reference, "apiVersion", "v1");
     }
 }
 
-/// In pods, not in templates, requests follow limits.
-pub(super) fn requests(pod: &mut Value) {
+/// In pods, not in templates, requests follow limits, and ports of the node those of containers.
+pub(super) fn alone(pod: &mut Value) {
+    let shared = pod["hostNetwork"] == true;
     for field in ["/containers", "/initContainers"] {
         for container in items(pod, field) {
             let limits = container["resources"]["limits"].as_object().cloned();
@@ -69,6 +99,10 @@ pub(super) fn requests(pod: &mut Value) {
                 if container["resources"]["requests"].get(&resource).is_none() {
                     container["resources"]["requests"][&resource] = limit;
                 }
+            }
+            for port in items(container, "/ports").filter(|_| shared) {
+                let own = port["containerPort"].clone();
+                default(port, "hostPort", own);
             }
         }
     }
@@ -81,10 +115,7 @@ fn container_defaults(container: &mut Value) {
     default(container, "resources", json!({}));
     default(container, "terminationMessagePath", "/dev/termination-log");
     default(container, "terminationMessagePolicy", "File");
-    let policy = match tag(object::text(container, "image")) {
-        "latest" => "Always",
-        _ => "IfNotPresent",
-    };
+    let policy = pull_policy(object::text(container, "image"));
     default(container, "imagePullPolicy", policy);
     for port in items(container, "/ports") {
         default(port, "protocol", "TCP");
@@ -113,6 +144,13 @@ fn probe_defaults(probe: &mut Value) {
         default(get, "scheme", "HTTP");
     });
     at(probe, "/grpc", |grpc| default(grpc, "service", ""));
+}
+
+fn pull_policy(image: &str) -> &'static str {
+    match tag(image) {
+        "latest" => "Always",
+        _ => "IfNotPresent",
+    }
 }
 
 /// The tag of an image: `latest` when there is none, nothing when there is a digest.

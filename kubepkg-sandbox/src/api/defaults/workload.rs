@@ -100,7 +100,13 @@ pub(super) fn job(spec: &mut Value) {
         default(spec, "completions", 1);
     }
     default(spec, "parallelism", 1);
-    default(spec, "backoffLimit", 6);
+    let failures = if spec["backoffLimitPerIndex"].is_null() {
+        6
+    } else {
+        i32::MAX
+    };
+    default(spec, "backoffLimit", failures);
+    failure_policy(spec);
     default(spec, "completionMode", "NonIndexed");
     default(spec, "suspend", false);
     default(spec, "manualSelector", false);
@@ -113,6 +119,16 @@ pub(super) fn job(spec: &mut Value) {
     template(spec);
 }
 
+fn failure_policy(job: &mut Value) {
+    for rule in items(job, "/podFailurePolicy/rules") {
+        for condition in items(rule, "/onPodConditions") {
+            if condition.is_object() && object::text(condition, "status").is_empty() {
+                condition["status"] = "True".into();
+            }
+        }
+    }
+}
+
 pub(super) fn cron_job(spec: &mut Value) {
     default(spec, "concurrencyPolicy", "Allow");
     default(spec, "suspend", false);
@@ -120,6 +136,9 @@ pub(super) fn cron_job(spec: &mut Value) {
     default(spec, "failedJobsHistoryLimit", 1);
     at(spec, "/jobTemplate", |job| {
         default(job, "metadata", json!({}));
-        at(job, "/spec", template);
+        at(job, "/spec", |job| {
+            failure_policy(job);
+            template(job);
+        });
     });
 }

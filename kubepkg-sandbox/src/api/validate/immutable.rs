@@ -1,10 +1,14 @@
-//! What of an object may not change. The difference that the server shows of two sources of a volume is left out.
+//! What of an object may not change.
 
 use serde_json::{Value, json};
 
-use super::storage::KINDS;
+use super::job::of_its_own;
+use super::kept::keep;
 use crate::api::failure::Cause;
+use crate::api::internal_form;
 use crate::api::kind::Kind;
+use crate::api::line_diff;
+use crate::api::object::list;
 
 /// Fields that may not change.
 pub(super) fn immutable(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
@@ -22,14 +26,7 @@ pub(super) fn immutable(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
         ("apps", "deployments" | "replicasets" | "daemonsets") => {
             fixed("spec.selector", "/spec/selector");
         }
-        ("batch", "jobs") => {
-            if !(resizes(old) && resizes(new)) {
-                fixed("spec.completions", "/spec/completions");
-            }
-            fixed("spec.selector", "/spec/selector");
-            fixed("spec.template", "/spec/template");
-            fixed("spec.completionMode", "/spec/completionMode");
-        }
+        ("batch", "jobs") => job(&mut causes, old, new),
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings")
             if old["roleRef"] != new["roleRef"] =>
         {
@@ -72,10 +69,23 @@ pub(super) fn immutable(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
         }
         ("", "persistentvolumes") => {
             fixed("volumeMode", "/spec/volumeMode");
-            let source = |object: &Value| KINDS.map(|kind| object["spec"][kind].clone());
-            if source(old) != source(new) {
-                let why = "spec.persistentvolumesource is immutable after creation";
-                causes.push(Cause::forbidden("spec.persistentvolumesource", why));
+            let form = |object| internal_form::lines("PersistentVolumeSource", object);
+            let mut source = new["spec"].clone();
+            let secret = "controllerExpandSecretRef";
+            // May still be told.
+            if old["spec"]["csi"].is_object()
+                && old["spec"]["csi"][secret].is_null()
+                && let Some(driver) = source.get_mut("csi").and_then(Value::as_object_mut)
+            {
+                driver.remove(secret);
+            }
+            let (before, after) = (form(&old["spec"]), form(&source));
+            if before != after {
+                let why = format!(
+                    "spec.persistentvolumesource is immutable after creation\n{}",
+                    line_diff::unified(&before, &after)
+                );
+                causes.push(Cause::forbidden("spec.persistentvolumesource", &why));
             }
         }
         ("apps", "statefulsets") => stateful_set(&mut causes, old, new),
@@ -121,8 +131,82 @@ fn stateful_set(causes: &mut Vec<Cause>, old: &Value, new: &Value) {
     }
 }
 
-/// Whether the number of completions of a Job goes with the number of its pods.
-fn resizes(job: &Value) -> bool {
-    let spec = &job["spec"];
-    spec["completionMode"] == "Indexed" && spec["completions"] == spec["parallelism"]
+/// What of a Job may not change: `ValidateJobSpecUpdate`. A Job that waits may still be told where and with what its
+/// pods run.
+fn job(causes: &mut Vec<Cause>, old_job: &Value, new_job: &Value) {
+    let (old, new) = (&old_job["spec"], &new_job["spec"]);
+    let fixed = "field is immutable";
+    // The server looks once more.
+    of_its_own(causes, new);
+    if old["completions"] != new["completions"] {
+        let (at, wanted) = ("spec.completions", &new["completions"]);
+        if new["completionMode"] != "Indexed" {
+            causes.push(Cause::invalid(at, wanted, fixed));
+        } else if !wanted.is_null() && *wanted != new["parallelism"] {
+            let why = "can only be modified in tandem with spec.parallelism";
+            causes.push(Cause::invalid(at, wanted, why));
+        }
+    }
+    let simple = |field: &str, of: &str, causes: &mut Vec<Cause>| {
+        if old[field] != new[field] {
+            let shown = internal_form::line(of, &new[field]);
+            causes.push(Cause::shown(format!("spec.{field}"), &shown, fixed));
+        }
+    };
+    simple("selector", "LabelSelector", causes);
+    template(causes, old_job, new);
+    simple("completionMode", "", causes);
+    simple("podFailurePolicy", "PodFailurePolicy", causes);
+    simple("backoffLimitPerIndex", "", causes);
+    simple("managedBy", "", causes);
+    simple("successPolicy", "SuccessPolicy", causes);
+}
+
+fn template(causes: &mut Vec<Cause>, old_job: &Value, new: &Value) {
+    let old = &old_job["spec"];
+    let status = &old_job["status"];
+    let stopped = list(&status["conditions"])
+        .any(|one| one["type"] == "Suspended" && one["status"] == "True");
+    let waits = old["suspend"] == true
+        && (status["startTime"].is_null() || stopped)
+        && status["active"].as_i64().unwrap_or(0) == 0;
+    let (mut before, after) = (old["template"].clone(), &new["template"]);
+    if !waits {
+        if before != *after {
+            let shown = internal_form::line("PodTemplateSpec", after);
+            causes.push(Cause::shown("spec.template", &shown, "field is immutable"));
+        }
+        return;
+    }
+    for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+        keep(&mut before["spec"], &after["spec"], field);
+    }
+    // Of where it goes, what is about nodes.
+    let nodes = "nodeAffinity";
+    let wanted = &after["spec"]["affinity"];
+    if wanted.is_object() && before["spec"]["affinity"].is_null() {
+        before["spec"]["affinity"] = json!({});
+    }
+    keep(&mut before["spec"]["affinity"], wanted, nodes);
+    let affinity = before["spec"]["affinity"].as_object();
+    if affinity.is_none_or(serde_json::Map::is_empty) && wanted.is_null() {
+        keep(&mut before["spec"], &after["spec"], "affinity");
+    }
+    for field in ["containers", "initContainers"] {
+        let containers = before["spec"].get_mut(field).and_then(Value::as_array_mut);
+        let wanted: Vec<&Value> = list(&after["spec"][field]).collect();
+        let Some(containers) = containers.filter(|all| all.len() == wanted.len()) else {
+            continue;
+        };
+        for (container, wanted) in containers.iter_mut().zip(wanted) {
+            if container["name"] == wanted["name"] {
+                keep(container, wanted, "resources");
+            }
+        }
+    }
+    if before["spec"] != after["spec"] {
+        let shown = internal_form::line("PodSpec", &after["spec"]);
+        let at = "spec.template.spec";
+        causes.push(Cause::shown(at, &shown, "field is immutable"));
+    }
 }

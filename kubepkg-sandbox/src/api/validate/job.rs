@@ -1,6 +1,6 @@
 //! Jobs and CronJobs: `pkg/apis/batch/validation`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::parts::{not_negative, one_of, selector};
 use super::pod;
@@ -10,24 +10,51 @@ use crate::api::schedule::{self, Schedule};
 use crate::api::selector::Labels;
 
 pub(super) fn job(causes: &mut Vec<Cause>, job: &Value) {
-    let spec = &job["spec"];
-    let (labels, template) = (Labels::of(&spec["selector"]), &spec["template"]);
-    if spec["manualSelector"] != true
-        && labels.as_ref().is_some_and(|labels| {
-            let uid = object::uid(job);
-            let own = json!({"metadata": {"labels": {
-                "controller-uid": uid, "batch.kubernetes.io/controller-uid": uid,
-                "job-name": object::name(job), "batch.kubernetes.io/job-name": object::name(job),
-            }}});
-            !labels.matches(&own)
-        })
+    let selector = &job["spec"]["selector"];
+    if let Some(labels) = Labels::of(selector)
+        && job["spec"]["manualSelector"] != true
     {
-        let why = "`selector` not auto-generated";
-        causes.push(Cause::invalid("spec.selector", &spec["selector"], why));
+        generated(causes, job);
+        let own = json!({"metadata": {"labels": Map::from_iter(own_labels(job))}});
+        if !labels.matches(&own) {
+            let why = "`selector` not auto-generated";
+            causes.push(Cause::invalid("spec.selector", selector, why));
+        }
     }
+    of_its_own(causes, &job["spec"]);
+}
+
+/// What the server itself writes into selector and template.
+fn own_labels(job: &Value) -> [(String, Value); 4] {
+    let (uid, name) = (object::uid(job), object::name(job));
+    [
+        ("controller-uid", uid),
+        ("job-name", name),
+        ("batch.kubernetes.io/controller-uid", uid),
+        ("batch.kubernetes.io/job-name", name),
+    ]
+    .map(|(label, value)| (label.to_owned(), value.into()))
+}
+
+fn generated(causes: &mut Vec<Cause>, job: &Value) {
+    let labels = &job["spec"]["template"]["metadata"]["labels"];
+    for (label, value) in own_labels(job) {
+        let at = format!("spec.template.metadata.labels[{label}]");
+        let why = format!("must be '{}'", value.as_str().unwrap_or_default());
+        match labels.get(&label) {
+            None => causes.push(Cause::required(at, &why)),
+            Some(found) if *found != value => causes.push(Cause::invalid(at, labels, &why)),
+            Some(_) => {}
+        }
+    }
+}
+
+/// The specification of a Job that is not made by a CronJob.
+pub(super) fn of_its_own(causes: &mut Vec<Cause>, spec: &Value) {
     job_spec(causes, "spec", spec);
     selector(causes, "spec.selector", &spec["selector"]);
-    match labels {
+    let template = &spec["template"];
+    match Labels::of(&spec["selector"]) {
         None => causes.push(Cause::required("spec.selector", "")),
         Some(labels) if !labels.matches(template) => {
             let why = "`selector` does not match template `labels`";

@@ -1,22 +1,20 @@
 //! What of a pod and of a claim may not change: `ValidatePodUpdate` and `ValidatePersistentVolumeClaimUpdate` of
 //! Kubernetes.
 //!
-//! The server shows the difference of two objects in its own form. A claim's is written here; a pod's is left out.
+//! The server shows the difference of two objects in its own form.
 
-use serde::Serialize as _;
 use serde_json::{Value, json};
-use similar::TextDiff;
 
+use super::placement;
 use crate::api::failure::Cause;
+use crate::api::internal_form;
+use crate::api::line_diff;
 use crate::api::object::{list, text};
 
 /// What is wrong with a changed pod.
 pub(super) fn pod(old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (before, after) = (&old["spec"], &new["spec"]);
-    if before == after {
-        return causes;
-    }
     for field in ["containers", "initContainers"] {
         if list(&before[field]).count() != list(&after[field]).count() {
             let why = "pod updates may not add or remove containers";
@@ -24,11 +22,18 @@ pub(super) fn pod(old: &Value, new: &Value) -> Vec<Cause> {
             return causes;
         }
         for (index, container) in list(&after[field]).enumerate() {
-            if text(container, "image").is_empty() {
-                let at = format!("spec.{field}[{index}].image");
+            let image = text(container, "image");
+            let at = format!("spec.{field}[{index}].image");
+            if image.is_empty() {
                 causes.push(Cause::required(at, ""));
+            } else if image.trim() != image {
+                let why = "must not have leading or trailing whitespace";
+                causes.push(Cause::invalid(at, &json!(image), why));
             }
         }
+    }
+    if before == after {
+        return causes;
     }
     let (deadline, wanted) = (
         before["activeDeadlineSeconds"].as_i64(),
@@ -55,46 +60,141 @@ pub(super) fn pod(old: &Value, new: &Value) -> Vec<Cause> {
         toleration
     };
     let tolerated: Vec<Value> = list(&after["tolerations"]).map(without_time).collect();
-    if !list(&before["tolerations"]).all(|one| tolerated.contains(&without_time(one))) {
+    if list(&before["tolerations"]).all(|one| tolerated.contains(&without_time(one))) {
+        placement::tolerations(&mut causes, "spec.tolerations", after);
+    } else {
         let why = "existing toleration can not be modified except its tolerationSeconds";
         causes.push(Cause::forbidden("spec.tolerations", why));
     }
-    if fixed(before) != fixed(after) && !softer_end(before, after) {
-        causes.push(Cause::forbidden(
-            "spec",
+    let gates: Vec<&str> = list(&before["schedulingGates"])
+        .map(|gate| text(gate, "name"))
+        .collect();
+    for (index, gate) in list(&after["schedulingGates"]).enumerate() {
+        let gate = text(gate, "name");
+        if !gates.contains(&gate) {
+            let why = format!("only deletion is allowed, but found new scheduling gate '{gate}'");
+            let at = format!("spec.schedulingGates[{index}].name");
+            causes.push(Cause::forbidden(at, &why));
+        }
+    }
+    let mut rest = with_what_may_change(before, after);
+    if !gates.is_empty() {
+        gated(&mut causes, before, &mut rest);
+    }
+    if rest != *before {
+        let (before, rest) = (
+            internal_form::lines("PodSpec", before),
+            internal_form::lines("PodSpec", &rest),
+        );
+        let why = format!(
             "pod updates may not change fields other than \
              `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
              (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
-             was previously negative)\n",
-        ));
+             was previously negative)\n{}",
+            line_diff::unified(&before, &rest)
+        );
+        causes.push(Cause::forbidden("spec", &why));
     }
     causes
 }
 
-/// A pod without what may change.
-fn fixed(spec: &Value) -> Value {
-    let mut spec = spec.clone();
-    if let Some(fields) = spec.as_object_mut() {
-        for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-            fields.remove(field);
-        }
-        for field in ["containers", "initContainers"] {
-            let containers = fields.get_mut(field).and_then(Value::as_array_mut);
-            for container in containers.into_iter().flatten() {
-                container["image"] = Value::Null;
-            }
+/// The changed specification, with the old values where change is allowed.
+fn with_what_may_change(before: &Value, after: &Value) -> Value {
+    let mut rest = after.clone();
+    for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+        keep(&mut rest, before, field);
+    }
+    for field in ["containers", "initContainers"] {
+        let containers = rest.get_mut(field).and_then(Value::as_array_mut);
+        let old = list(&before[field]);
+        for (container, old) in containers.into_iter().flatten().zip(old) {
+            keep(container, old, "image");
         }
     }
-    spec
+    let grace = "terminationGracePeriodSeconds";
+    let negative = before[grace].as_i64().is_some_and(|seconds| seconds < 0);
+    if negative && rest[grace] == 1 {
+        keep(&mut rest, before, grace);
+    }
+    rest
 }
 
-/// A time to end that was none becomes the shortest.
-fn softer_end(before: &Value, after: &Value) -> bool {
-    const FIELD: &str = "terminationGracePeriodSeconds";
-    let mut old = fixed(before);
-    let negative = old[FIELD].as_i64().is_some_and(|seconds| seconds < 0);
-    old[FIELD] = 1.into();
-    negative && old == fixed(after)
+/// A pod that is held back may still be told more of where it has to run.
+fn gated(causes: &mut Vec<Cause>, before: &Value, rest: &mut Value) {
+    let wanted = &rest["nodeSelector"];
+    let mut pairs = before["nodeSelector"].as_object().into_iter().flatten();
+    if pairs.any(|(key, value)| wanted.get(key) != Some(value)) {
+        let why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+        causes.push(Cause::invalid("spec.nodeSelector", wanted, why));
+    }
+    keep(rest, before, "nodeSelector");
+    let old = &before["affinity"];
+    let nodes = "nodeAffinity";
+    if rest["affinity"][nodes] == old[nodes] {
+        return;
+    }
+    more_affinity(causes, &old[nodes], &rest["affinity"][nodes]);
+    let alone = rest["affinity"]
+        .as_object()
+        .is_some_and(|all| all.keys().all(|key| key == nodes));
+    if old.is_null() && alone {
+        keep(rest, before, "affinity");
+    } else {
+        if rest["affinity"].is_null() {
+            rest["affinity"] = json!({});
+        }
+        keep(&mut rest["affinity"], old, nodes);
+    }
+}
+
+/// Terms stay, and get more requirements behind those that they have.
+fn more_affinity(causes: &mut Vec<Cause>, old: &Value, new: &Value) {
+    let required = "requiredDuringSchedulingIgnoredDuringExecution";
+    let at = format!("spec.affinity.nodeAffinity.{required}.nodeSelectorTerms");
+    let terms = |affinity: &Value| -> Vec<Value> {
+        list(&affinity[required]["nodeSelectorTerms"])
+            .cloned()
+            .collect()
+    };
+    let (before, after) = (terms(old), terms(new));
+    if before.is_empty() {
+        return;
+    }
+    if before.len() != after.len() {
+        let why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        let shown = match after.as_slice() {
+            [] => "null".to_owned(),
+            _ => internal_form::line("NodeSelectorTerm", &after.into()),
+        };
+        causes.push(Cause::shown(at, &shown, why));
+        return;
+    }
+    for (index, (before, after)) in before.iter().zip(&after).enumerate() {
+        let fields = ["matchExpressions", "matchFields"];
+        let grown = fields.iter().all(|field| {
+            let (before, after) = (&before[*field], &after[*field]);
+            let all = list(before).count();
+            list(after).count() >= all && list(before).eq(list(after).take(all))
+        });
+        // A term without requirements matches nothing.
+        let nothing = |term: &Value| fields.iter().all(|field| list(&term[*field]).count() == 0);
+        if !grown || nothing(before) != nothing(after) {
+            let why = "only additions are allowed (no mutations or deletions)";
+            let shown = internal_form::line("NodeSelectorTerm", after);
+            causes.push(Cause::shown(format!("{at}[{index}]"), &shown, why));
+        }
+    }
+}
+
+/// Gives a field the value that it has in another object.
+pub(super) fn keep(object: &mut Value, old: &Value, field: &str) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match old.get(field) {
+        Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
+        None => drop(fields.remove(field)),
+    }
 }
 
 /// What is wrong with a changed claim.
@@ -112,12 +212,13 @@ pub(super) fn claim(old: &Value, new: &Value) -> Vec<Cause> {
         }
         after["volumeAttributesClassName"] = before["volumeAttributesClassName"].clone();
     }
-    let (before, after) = (own_form(&before), own_form(&after));
+    let form = |spec: &Value| internal_form::lines("PersistentVolumeClaimSpec", spec);
+    let (before, after) = (form(&before), form(&after));
     if before != after {
         let why = format!(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
              claims\n{}",
-            TextDiff::from_lines(&before, &after).unified_diff()
+            line_diff::unified(&before, &after)
         );
         causes.push(Cause::forbidden("spec", &why));
     }
@@ -130,55 +231,4 @@ pub(super) fn claim(old: &Value, new: &Value) -> Vec<Cause> {
         ));
     }
     causes
-}
-
-/// The spec of a claim as the server prints its own structure.
-fn own_form(spec: &Value) -> String {
-    let text_of = |field: &str| json!(text(spec, field));
-    let reference = |field: &str, more: bool| {
-        let value = &spec[field];
-        if value.is_null() {
-            return Value::Null;
-        }
-        let mut shown = json!({
-            "APIGroup": value["apiGroup"], "Kind": text(value, "kind"), "Name": text(value, "name"),
-        });
-        if more {
-            shown["Namespace"] = value["namespace"].clone();
-        }
-        shown
-    };
-    let resources = &spec["resources"];
-    let fields = [
-        ("AccessModes", spec["accessModes"].clone()),
-        ("Selector", spec["selector"].clone()),
-        (
-            "Resources",
-            json!({"Limits": resources["limits"], "Requests": resources["requests"]}),
-        ),
-        ("VolumeName", text_of("volumeName")),
-        ("StorageClassName", spec["storageClassName"].clone()),
-        ("VolumeMode", spec["volumeMode"].clone()),
-        ("DataSource", reference("dataSource", false)),
-        ("DataSourceRef", reference("dataSourceRef", true)),
-        (
-            "VolumeAttributesClassName",
-            spec["volumeAttributesClassName"].clone(),
-        ),
-    ];
-    let lines = fields.map(|(name, value)| {
-        let value = pretty(&value).replace('\n', "\n ");
-        format!(" \"{name}\": {value}")
-    });
-    format!("{{\n{}\n}}\n", lines.join(",\n"))
-}
-
-/// JSON with one blank for each level.
-fn pretty(value: &Value) -> String {
-    let mut out = Vec::new();
-    let style = serde_json::ser::PrettyFormatter::with_indent(b" ");
-    let mut writer = serde_json::Serializer::with_formatter(&mut out, style);
-    // Writing into memory does not fail.
-    let _ = value.serialize(&mut writer);
-    String::from_utf8(out).unwrap_or_default()
 }

@@ -17,7 +17,7 @@ const MODES: [&str; 4] = [
     "ReadWriteOncePod",
 ];
 /// What a volume may be, in the order in which it is looked at.
-pub(super) const KINDS: [&str; 22] = [
+const KINDS: [&str; 22] = [
     "hostPath",
     "gcePersistentDisk",
     "awsElasticBlockStore",

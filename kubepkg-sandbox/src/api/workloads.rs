@@ -16,6 +16,7 @@ mod pod_events;
 mod pods;
 mod replicas;
 mod revisions;
+mod slices;
 mod stateful;
 mod volumes;
 

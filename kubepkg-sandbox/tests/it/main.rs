@@ -14,6 +14,7 @@ mod conformance;
 mod crd_validity;
 mod crd_vectors;
 mod embedded;
+mod endpoints;
 mod identities;
 mod lifetime;
 mod options;

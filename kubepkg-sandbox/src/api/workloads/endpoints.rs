@@ -1,9 +1,7 @@
-//! Where Services with selectors send: their Endpoints and EndpointSlices, as the endpoint and endpointslice controllers
-//! of Kubernetes keep them.
+//! Where Services with selectors send: their Endpoints and EndpointSlices ([`super::slices`]), as the endpoint and
+//! endpointslice controllers of Kubernetes keep them.
 //!
-//! A Service has one EndpointSlice for each set of ports of its pods, of whatever length: those of Kubernetes have a hundred
-//! endpoints at most, and Endpoints a thousand addresses. Names and UIDs follow from those of the Service, so that other
-//! objects are called as they would be without.
+//! Names and UIDs follow from those of the Service, so that other objects are called as they would be without.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -21,11 +19,14 @@ use crate::api::world::World;
 
 const SERVICES: &str = "services";
 const ENDPOINTS: &str = "endpoints";
-const SLICES: &str = "endpointslices.discovery.k8s.io";
+pub(super) const SLICES: &str = "endpointslices.discovery.k8s.io";
 const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
+/// As many addresses Endpoints have at most.
+const CAPACITY: usize = 1000;
 const HEADLESS: &str = "service.kubernetes.io/headless";
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
+pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
 /// What is kept of a Service is news for it. What is kept of one that is gone goes.
 pub(super) fn concern(world: &mut World, event: &Event, concerned: &mut BTreeSet<(Arc<str>, Key)>) {
@@ -73,7 +74,7 @@ pub(super) fn settle(world: &mut World, service: &Arc<Value>, now: Timestamp) {
         (address, object::uid(pod).to_owned())
     });
     keep_endpoints(world, service, &pods, now);
-    keep_slices(world, service, &pods, now);
+    super::slices::keep_slices(world, service, &pods, now);
 }
 
 /// A selector that says something; one that does not is none.
@@ -90,7 +91,7 @@ pub(super) fn selects(service: &Value, pod: &Value) -> bool {
     })
 }
 
-fn address(pod: &Value) -> &str {
+pub(super) fn address(pod: &Value) -> &str {
     text(&pod["status"], "podIP")
 }
 
@@ -116,7 +117,7 @@ fn number(pod: &Value, port: &Value) -> Option<i64> {
 }
 
 /// The ports of a Service that a pod has, by their names.
-fn ports(service: &Value, pod: &Value) -> Vec<Value> {
+pub(super) fn ports(service: &Value, pod: &Value) -> Vec<Value> {
     let ports = list(&service["spec"]["ports"]).filter_map(|port| {
         let mut found = json!({
             "name": text(port, "name"), "port": number(pod, port)?, "protocol": port["protocol"],
@@ -134,7 +135,7 @@ fn is_headless(service: &Value) -> bool {
 }
 
 /// A reference to a pod.
-fn reference(pod: &Value) -> Value {
+pub(super) fn reference(pod: &Value) -> Value {
     json!({
         "kind": "Pod", "namespace": object::namespace(pod), "name": object::name(pod),
         "uid": object::uid(pod),
@@ -142,7 +143,7 @@ fn reference(pod: &Value) -> Value {
 }
 
 /// The name that a pod has in the domain of a Service.
-fn hostname<'p>(service: &Value, pod: &'p Value) -> Option<&'p str> {
+pub(super) fn hostname<'p>(service: &Value, pod: &'p Value) -> Option<&'p str> {
     let (host, domain) = (
         text(&pod["spec"], "hostname"),
         text(&pod["spec"], "subdomain"),
@@ -151,7 +152,7 @@ fn hostname<'p>(service: &Value, pod: &'p Value) -> Option<&'p str> {
 }
 
 /// What the ports of a slice are sorted by: FNV-1a over a port as Go prints it (`portsInOrder`).
-fn hash_of(port: &Value) -> u128 {
+pub(super) fn hash_of(port: &Value) -> u128 {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let shown = format!(
@@ -167,7 +168,7 @@ fn hash_of(port: &Value) -> u128 {
 }
 
 /// The labels of a Service with those of what is kept of it.
-fn labels(service: &Value, own: &[(&str, &str)]) -> Map<String, Value> {
+pub(super) fn labels(service: &Value, own: &[(&str, &str)]) -> Map<String, Value> {
     let mut labels = service["metadata"]["labels"]
         .as_object()
         .cloned()
@@ -209,7 +210,7 @@ fn keep_endpoints(world: &mut World, service: &Arc<Value>, pods: &[Arc<Value>], 
         }
         by_pods.entry(pods).or_default().push(port);
     }
-    let subsets: Vec<Value> = by_pods
+    let mut subsets: Vec<Value> = by_pods
         .into_iter()
         .map(|(indexes, ports)| {
             let mut subset = Map::new();
@@ -245,6 +246,9 @@ fn keep_endpoints(world: &mut World, service: &Arc<Value>, pods: &[Arc<Value>], 
         "name": object::name(service), "namespace": object::namespace(service),
         "labels": labels(service, &own),
     }});
+    if truncate(&mut subsets) {
+        object::set(&mut new, "annotations", json!({OVER_CAPACITY: "truncated"}));
+    }
     let mut fields = Map::new();
     if !subsets.is_empty() {
         new["subsets"] = subsets.into();
@@ -253,92 +257,42 @@ fn keep_endpoints(world: &mut World, service: &Arc<Value>, pods: &[Arc<Value>], 
     put(world, (ENDPOINTS, "v1"), service, (new, fields), pods, now);
 }
 
-fn keep_slices(world: &mut World, service: &Arc<Value>, pods: &[Arc<Value>], now: Timestamp) {
-    let families: Vec<&str> = list(&service["spec"]["ipFamilies"])
-        .filter_map(Value::as_str)
-        .collect();
-    let unready = service["spec"]["publishNotReadyAddresses"] == true;
-    let mut wanted: BTreeMap<String, (Vec<Value>, Vec<Value>)> = BTreeMap::new();
-    for pod in pods.iter().filter(|_| families.contains(&"IPv4")) {
-        let (serving, terminating) = (is_ready(pod), object::terminating(pod));
-        let mut endpoint = json!({
-            "addresses": [address(pod)],
-            "conditions": {
-                "ready": unready || (serving && !terminating),
-                "serving": serving, "terminating": terminating,
-            },
-            "targetRef": reference(pod), "nodeName": pod["spec"]["nodeName"],
-        });
-        if let Some(host) = hostname(service, pod) {
-            endpoint["hostname"] = host.into();
+/// Leaves out addresses beyond the capacity: those that are not ready first, and of each subset as many as it has of all,
+/// rounded up (`truncateEndpoints`).
+fn truncate(subsets: &mut [Value]) -> bool {
+    let count = |subset: &Value, field: &str| list(&subset[field]).count();
+    let total = |field: &str| -> usize { subsets.iter().map(|subset| count(subset, field)).sum() };
+    let (ready, unready) = (total("addresses"), total("notReadyAddresses"));
+    if ready + unready <= CAPACITY {
+        return false;
+    }
+    let (field, all, room) = if ready > CAPACITY {
+        ("addresses", ready, CAPACITY)
+    } else {
+        ("notReadyAddresses", unready, CAPACITY - ready)
+    };
+    let mut left = room;
+    for subset in subsets {
+        let share = (count(subset, field) * room).div_ceil(all).min(left);
+        let Some(subset) = subset.as_object_mut() else {
+            continue;
+        };
+        if ready > CAPACITY {
+            subset.remove("notReadyAddresses");
         }
-        let mut ports = ports(service, pod);
-        ports.sort_by_cached_key(hash_of);
-        let key = Value::from(ports.clone()).to_string();
-        wanted
-            .entry(key)
-            .or_insert_with(|| (ports, Vec::new()))
-            .1
-            .push(endpoint);
-    }
-    if wanted.is_empty() {
-        wanted.insert("[]".to_owned(), (Vec::new(), Vec::new()));
-    }
-    let name = object::name(service);
-    let own = [
-        (SERVICE_NAME, name),
-        (MANAGED_BY, "endpointslice-controller.k8s.io"),
-    ];
-    let labels = labels(service, &own);
-    let mut names = BTreeSet::new();
-    for (key, (ports, endpoints)) in wanted {
-        let suffix = super::hash(&json!([object::uid(service), key]));
-        let suffix: String = suffix.chars().take(5).collect();
-        let slice = format!("{name}-{suffix}");
-        names.insert(slice.clone());
-        let mut new = json!({
-            "metadata": {
-                "name": slice, "namespace": object::namespace(service),
-                "generateName": format!("{name}-"), "labels": labels,
-                "ownerReferences": super::reference("v1", "Service", service),
-            },
-            "addressType": families.first().copied().unwrap_or("IPv4"),
-            "endpoints": null, "ports": null,
-        });
-        let mut fields = Map::from_iter([("f:addressType".to_owned(), json!({}))]);
-        for (field, all) in [("endpoints", endpoints), ("ports", ports)] {
-            if !all.is_empty() {
-                new[field] = all.into();
-                fields.insert(format!("f:{field}"), json!({}));
+        if let Some(addresses) = subset.get_mut(field).and_then(Value::as_array_mut) {
+            addresses.truncate(share);
+            left -= addresses.len();
+            if addresses.is_empty() {
+                subset.remove(field);
             }
         }
-        put(
-            world,
-            (SLICES, "discovery.k8s.io/v1"),
-            service,
-            (new, fields),
-            pods,
-            now,
-        );
     }
-    let stale: Vec<Key> = world
-        .store
-        .list(SLICES, object::namespace(service), None)
-        .filter(|(key, slice)| {
-            let metadata = &slice["metadata"];
-            let mine =
-                object::controller(slice).is_some_and(|it| it["uid"] == object::uid(service));
-            mine && metadata["labels"][MANAGED_BY] == own[1].1 && !names.contains(&key.1)
-        })
-        .map(|(key, _)| key.clone())
-        .collect();
-    for key in stale {
-        world.store.remove(&SLICES.into(), &key);
-    }
+    true
 }
 
 /// Writes what is kept of a Service, when it is another than it was.
-fn put(
+pub(super) fn put(
     world: &mut World,
     (table, api_version): (&str, &str),
     service: &Value,
@@ -352,7 +306,9 @@ fn put(
     if let Some(old) = &old {
         let same = |field: &str| old.get(field) == new.get(field);
         let content = ["subsets", "endpoints", "ports"].into_iter().all(same);
-        if content && old["metadata"]["labels"] == new["metadata"]["labels"] {
+        let labels = old["metadata"]["labels"] == new["metadata"]["labels"];
+        let full = |object: &Value| object["metadata"]["annotations"][OVER_CAPACITY].is_string();
+        if content && labels && full(old) == full(&new) {
             return;
         }
     }
@@ -372,10 +328,20 @@ fn put(
         object::set(&mut new, "generation", generation.unwrap_or(0) + 1);
     }
     let mut metadata = Map::new();
+    let mut annotations = new["metadata"]["annotations"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     if let Some(time) = trigger(old.as_deref(), service, pods) {
-        object::set(&mut new, "annotations", json!({TRIGGER: time}));
-        let key = format!("f:{TRIGGER}");
-        metadata.insert("f:annotations".to_owned(), json!({".": {}, key: {}}));
+        annotations.insert(TRIGGER.to_owned(), time);
+    }
+    if !annotations.is_empty() {
+        let own = annotations
+            .keys()
+            .map(|key| (format!("f:{key}"), json!({})));
+        let own: Map<String, Value> = own.chain([(".".to_owned(), json!({}))]).collect();
+        metadata.insert("f:annotations".to_owned(), own.into());
+        object::set(&mut new, "annotations", annotations);
     }
     let mut labels = Map::from_iter([(".".to_owned(), json!({}))]);
     for key in new["metadata"]["labels"]
@@ -416,6 +382,27 @@ fn trigger(old: Option<&Value>, service: &Value, pods: &[Arc<Value>]) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn endpoints_have_a_thousand_addresses_at_most() {
+        let subset = |ready: usize, unready: usize| json!({"addresses": vec![json!({}); ready], "notReadyAddresses": vec![json!({}); unready]});
+        let sizes = |subsets: &[Value]| -> Vec<(usize, usize)> {
+            let of = |subset: &Value, field: &str| list(&subset[field]).count();
+            let subsets = subsets.iter();
+            subsets
+                .map(|one| (of(one, "addresses"), of(one, "notReadyAddresses")))
+                .collect()
+        };
+        let mut fitting = [subset(900, 100)];
+        assert!(!truncate(&mut fitting));
+        // By hand: 1500 ready of 1000, shares rounded up; then 100 places for 300 that are not ready.
+        let mut ready = [subset(1000, 7), subset(499, 7), subset(1, 7)];
+        assert!(truncate(&mut ready));
+        assert_eq!(sizes(&ready), [(667, 0), (333, 0), (0, 0)]);
+        let mut unready = [subset(500, 200), subset(400, 100)];
+        assert!(truncate(&mut unready));
+        assert_eq!(sizes(&unready), [(500, 67), (400, 33)]);
+    }
 
     #[test]
     fn ports_have_the_hashes_that_go_gives_them() {

@@ -2,6 +2,7 @@
 //! allots itself (addresses, ports, the service account of a pod).
 
 mod pod;
+mod priority;
 mod workload;
 
 use serde_json::{Value, json};
@@ -121,6 +122,11 @@ pub(crate) fn carried(kind: &Kind, old: &Value, new: &mut Value) {
 pub(crate) fn server(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Failure> {
     if kind.is("", "pods") {
         account(world, kind, object)?;
+        priority::of_class(world, kind, object)?;
+        tolerations(&mut object["spec"]);
+    }
+    if kind.is("scheduling.k8s.io", "priorityclasses") {
+        priority::only_one(world, kind, object)?;
     }
     Ok(())
 }

@@ -416,6 +416,7 @@ macro_rules! suites {
 }
 
 suites!(
+    beginnings,
     changes,
     custom,
     definitions,

@@ -162,7 +162,7 @@ fn tag(image: &str) -> &str {
     name.rsplit_once(':').map_or("latest", |(_, tag)| tag)
 }
 
-/// The service account of a pod, its token, and the tolerations that every pod gets.
+/// The service account of a pod, and its token.
 pub(super) fn account(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Failure> {
     let namespace = object::namespace(object).to_owned();
     let pod = object::name(object).to_owned();
@@ -203,9 +203,6 @@ pub(super) fn account(world: &mut World, kind: &Kind, object: &mut Value) -> Res
             }
         }
     }
-    tolerations(spec);
-    default(spec, "priority", 0);
-    default(spec, "preemptionPolicy", "PreemptLowerPriority");
     Ok(())
 }
 

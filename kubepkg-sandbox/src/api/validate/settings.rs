@@ -6,6 +6,7 @@ use super::parts::{
     address, name, not_negative, one_of, one_of_if_given, port, required, required_one_of,
 };
 use super::{resources, service};
+use crate::api::bootstrap::CLASSES;
 use crate::api::failure::Cause;
 use crate::api::fields;
 use crate::api::names;
@@ -240,17 +241,27 @@ pub(super) fn quota(causes: &mut Vec<Cause>, spec: &Value) {
 
 pub(super) fn priority_class(causes: &mut Vec<Cause>, class: &Value) {
     let own = object::name(class);
-    let system = ["system-node-critical", "system-cluster-critical"];
-    if own.starts_with("system-") && !system.contains(&own) {
-        let why = format!(
-            "priority class names with 'system-' prefix are reserved for system use only. error: {own} is not a known \
-             system priority class"
-        );
-        causes.push(Cause::forbidden("metadata.name", &why));
-    } else if !own.starts_with("system-")
-        && class["value"]
-            .as_i64()
-            .is_some_and(|value| value > 1_000_000_000)
+    if own.starts_with("system-") {
+        let known = CLASSES.iter().find(|(name, _, _)| *name == own);
+        let wrong = match known {
+            None => Some(format!("{own} is not a known system priority class")),
+            Some((_, value, _)) if class["value"] != *value => {
+                Some(format!("value of {own} PriorityClass must be {value}"))
+            }
+            Some(_) if class["globalDefault"] == true => Some(format!(
+                "globalDefault of {own} PriorityClass must be false"
+            )),
+            Some(_) => None,
+        };
+        if let Some(wrong) = wrong {
+            let why = format!(
+                "priority class names with 'system-' prefix are reserved for system use only. error: {wrong}"
+            );
+            causes.push(Cause::forbidden("metadata.name", &why));
+        }
+    } else if class["value"]
+        .as_i64()
+        .is_some_and(|value| value > 1_000_000_000)
     {
         let why = "maximum allowed value of a user defined priority is 1000000000";
         causes.push(Cause::forbidden("value", why));

@@ -58,10 +58,12 @@ enum Command {
     },
     /// Everything that a change must pass: format, tidy, clippy, docs, dependencies, tests.
     Ci,
-    /// Builds what the tests need, starts one control plane, and runs all tests on it.
+    /// Builds what the tests need, starts one control plane, runs all tests on it, and those of the product once more
+    /// on the embedded API server.
     Test {
         /// Arguments of `cargo test`, such as `-p kubepkg-helm NAME`. With arguments, each test
-        /// binary that needs a control plane starts its own.
+        /// binary that needs a control plane starts its own; after `--embedded` all of them have the
+        /// embedded API server.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

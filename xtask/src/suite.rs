@@ -1,6 +1,7 @@
-//! `cargo xtask test`: the whole suite on one control plane.
+//! `cargo xtask test`: the whole suite on one control plane, and the scenarios of the product again on
+//! the embedded API server, which has to do for them what the real one does.
 //!
-//! The plane is the program `kubepkg-sandbox` of this workspace. It ends when its standard input
+//! A plane is the program `kubepkg-sandbox` of this workspace. It ends when its standard input
 //! does, so it cannot outlive this process. Test binaries find it by `KUBEPKG_TEST_PLANE`.
 
 use std::io::{BufRead as _, BufReader};
@@ -13,8 +14,14 @@ use crate::run::{Failure, Result, built, cargo, file, run};
 
 /// The variable that `kubepkg-sandbox` reads.
 const PLANE_VARIABLE: &str = "KUBEPKG_TEST_PLANE";
+/// The flag of `kubepkg-sandbox`, and ours.
+const EMBEDDED: &str = "--embedded";
 
-/// Runs the tests. With arguments, they go to `cargo test` and no plane is shared.
+/// The package whose tests run on both planes.
+const SCENARIOS: &str = "kubepkg-e2e";
+
+/// Runs the tests. With arguments, they go to `cargo test` and no plane is shared; after `--embedded`, on the embedded
+/// API server.
 pub(crate) fn test(arguments: &[String]) -> Result<()> {
     let programs = assets::ensure()?;
     let cargo_test = || {
@@ -27,16 +34,31 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
         }
         command
     };
+    if let [first, rest @ ..] = arguments
+        && first == EMBEDDED
+    {
+        run(cargo().args(["build", "-p", "kubepkg-sandbox"]), "")?;
+        return on_embedded(&programs, cargo_test().args(rest));
+    }
     if !arguments.is_empty() {
         return run(cargo_test().args(arguments), "");
     }
     run(cargo_test().args(["--workspace", "--no-run"]), "")?;
-    let plane = Plane::start(&programs)?;
+    let plane = Plane::start(&programs, &[])?;
     let mut tests = cargo_test();
     tests
         .args(["--workspace", "--no-fail-fast"])
         .env(PLANE_VARIABLE, &plane.folder);
-    run(&mut tests, "")
+    let on_real = run(&mut tests, "");
+    drop(plane);
+    let again = ["-p", SCENARIOS, "--no-fail-fast"];
+    on_real.and(on_embedded(&programs, cargo_test().args(again)))
+}
+
+/// Runs tests on the embedded API server.
+fn on_embedded(programs: &PathBuf, tests: &mut Command) -> Result<()> {
+    let plane = Plane::start(programs, &[EMBEDDED])?;
+    run(tests.env(PLANE_VARIABLE, &plane.folder), "")
 }
 
 /// A running plane; dropping it ends it.
@@ -46,9 +68,10 @@ struct Plane {
 }
 
 impl Plane {
-    fn start(programs: &PathBuf) -> Result<Self> {
+    fn start(programs: &PathBuf, flags: &[&str]) -> Result<Self> {
         let path = built()?.join("kubepkg-sandbox");
         let mut child = Command::new(&path)
+            .args(flags)
             .env("KUBEBUILDER_ASSETS", programs)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -96,7 +96,10 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
         ("scheduling.k8s.io", "priorityclasses") => {
             default(object, "preemptionPolicy", "PreemptLowerPriority");
         }
-        ("admissionregistration.k8s.io", _) => webhooks(kind, object),
+        ("admissionregistration.k8s.io", _) => {
+            webhooks(kind, object);
+            admission_policy(kind, object);
+        }
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             crate::crd::definition::complete(object);
         }
@@ -330,5 +333,26 @@ fn webhooks(kind: &Kind, object: &mut Value) {
         for rule in items(webhook, "/rules") {
             default(rule, "scope", "*");
         }
+    }
+}
+
+fn admission_policy(kind: &Kind, object: &mut Value) {
+    let policies = ["validatingadmissionpolicies", "mutatingadmissionpolicies"];
+    if policies.contains(&kind.plural.as_str()) {
+        at(object, "/spec", |spec| {
+            default(spec, "failurePolicy", "Fail");
+        });
+    }
+    for field in ["/spec/matchConstraints", "/spec/matchResources"] {
+        at(object, field, |resources| {
+            default(resources, "matchPolicy", "Equivalent");
+            default(resources, "namespaceSelector", json!({}));
+            default(resources, "objectSelector", json!({}));
+            for rules in ["/resourceRules", "/excludeResourceRules"] {
+                for rule in items(resources, rules) {
+                    default(rule, "scope", "*");
+                }
+            }
+        });
     }
 }

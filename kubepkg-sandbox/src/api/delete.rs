@@ -11,6 +11,7 @@ use super::failure::{Cause, Failure, details};
 use super::kind::Kind;
 use super::list::{self, Filter};
 use super::object;
+use super::policies::{Asker, Change, Request};
 use super::request::{Call, Place};
 use super::world::{Answer, World};
 
@@ -130,7 +131,9 @@ impl World {
         }
         let old = self.read(kind, place)?;
         check_preconditions(kind, &old, &options)?;
-        Ok(match self.begin_delete(kind, &old, &options, now) {
+        let mut warnings = Vec::new();
+        self.admit_deletion(kind, (&old, &place.name), call, &options, &mut warnings)?;
+        let answer = match self.begin_delete(kind, &old, &options, now) {
             Outcome::Gone(last) if !returns_object(kind) => {
                 let mut about = details(&kind.group, &kind.plural, &place.name);
                 about["uid"] = object::uid(&last).into();
@@ -145,7 +148,32 @@ impl World {
             Outcome::Gone(object) | Outcome::Going(object) => {
                 Answer::bytes(200, encode::one(kind, &object, form, now))
             }
-        })
+        };
+        Ok(Answer { warnings, ..answer })
+    }
+
+    /// Asks the policies for a deletion.
+    fn admit_deletion(
+        &self,
+        kind: &Arc<Kind>,
+        (old, name): (&Arc<Value>, &str),
+        call: &Call,
+        options: &Options,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Failure> {
+        let asker = Asker {
+            dry_run: options.dry_run,
+            ..Asker::of(call)
+        };
+        let request = Request {
+            kind,
+            subresource: "",
+            shape: None,
+            name,
+            change: Change::Delete(old),
+            asker: &asker,
+        };
+        self.admit(&request, warnings)
     }
 
     /// `DELETE` of a collection.
@@ -167,6 +195,7 @@ impl World {
         if kind.custom.is_some() && form == Form::Plain {
             object::default(&mut metadata, "continue", "");
         }
+        let mut warnings = Vec::new();
         for object in &chosen {
             // A page may be older than what is there.
             let (namespace, name) = object::key(object);
@@ -174,12 +203,11 @@ impl World {
                 continue;
             };
             check_preconditions(kind, &found, &options)?;
+            self.admit_deletion(kind, (&found, ""), call, &options, &mut warnings)?;
             self.begin_delete(kind, &found, &options, now);
         }
-        Ok(Answer::bytes(
-            200,
-            encode::many(kind, &chosen, &metadata, form, now),
-        ))
+        let answer = Answer::bytes(200, encode::many(kind, &chosen, &metadata, form, now));
+        Ok(Answer { warnings, ..answer })
     }
 
     /// Deletes, or marks as going.

@@ -86,6 +86,12 @@ impl Cause {
         Self::new("FieldValueTooLong", field, message)
     }
 
+    /// `Too many: N: must have at most LIMIT items`.
+    pub(crate) fn too_many(field: impl Into<String>, count: usize, limit: usize) -> Self {
+        let message = format!("Too many: {count}: must have at most {limit} items");
+        Self::new("FieldValueTooMany", field, message)
+    }
+
     /// `Duplicate value: "VALUE"`.
     pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Self {
         let message = format!("Duplicate value: \"{value}\"");

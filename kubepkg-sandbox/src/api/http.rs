@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::Service as _;
 
 use super::failure::Failure;
+use super::request::User;
 use super::service::{ApiBody, ApiServer, refuse};
 use crate::audit::{AuditWriter, Line};
 
@@ -207,7 +208,7 @@ async fn connection(stream: TcpStream, door: Door) {
 
 async fn answer(
     mut door: Door,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<ApiBody>, std::convert::Infallible> {
     let open = matches!(
         request.uri().path(),
@@ -220,6 +221,9 @@ async fn answer(
     let user = door.user(token);
     if user.is_none() && !open {
         return Ok(refuse(Failure::unauthorized()));
+    }
+    if let Some(user) = &user {
+        request.extensions_mut().insert(User(user.clone()));
     }
     let Some((audit, user)) = door.audit.clone().zip(user) else {
         return door.server.call(request).await;

@@ -39,6 +39,7 @@ mod openapi;
 mod patch;
 mod path;
 mod players;
+mod policies;
 mod prepare;
 mod protobuf;
 pub(crate) mod quantity;

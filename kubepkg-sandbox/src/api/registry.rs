@@ -167,6 +167,12 @@ impl Registry {
             .or_else(|| self.custom.values().find(|kind| &*kind.stored_in == table))
     }
 
+    /// All versions of a resource, by the name of its table.
+    pub(crate) fn versions_of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Arc<Kind>> {
+        let all = builtin().kinds.values().chain(self.custom.values());
+        all.filter(move |kind| &*kind.stored_in == table)
+    }
+
     /// The resource of a kind, as `ownerReferences` name it.
     pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));

@@ -15,6 +15,8 @@ pub(crate) struct Call {
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
     pub(crate) body: Bytes,
+    /// Who asks.
+    pub(crate) user: User,
     /// How far behind the answer to a read may be.
     pub(crate) lag: Lag,
 }
@@ -23,6 +25,17 @@ pub(crate) struct Call {
 /// behind. Faults put it into the extensions of a request; no client can send it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lag(pub(crate) usize);
+
+/// The name of a user. Who listens on a socket puts it into the extensions of a request; within the process everybody
+/// is the administrator.
+#[derive(Clone, Debug)]
+pub(crate) struct User(pub(crate) String);
+
+impl Default for User {
+    fn default() -> Self {
+        Self("admin".to_owned())
+    }
+}
 
 impl Call {
     /// The `Content-Type` without parameters.

@@ -336,6 +336,7 @@ impl ApiServer {
             content_type: header(header::CONTENT_TYPE),
             user_agent: header(header::USER_AGENT),
             lag: parts.extensions.get().copied().unwrap_or_default(),
+            user: parts.extensions.get().cloned().unwrap_or_default(),
             method: parts.method,
             body: body.to_bytes(),
         };

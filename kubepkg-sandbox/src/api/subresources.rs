@@ -11,6 +11,7 @@ use super::failure::{Cause, Failure};
 use super::kind::Kind;
 use super::object;
 use super::patch::{self, Way};
+use super::policies::{Change, Request};
 use super::request::{Call, Place};
 use super::world::{Answer, World};
 use super::write::{Writer, check_name};
@@ -77,6 +78,15 @@ impl World {
         let version = object::meta(&wanted, "resourceVersion").to_owned();
         object::set(&mut new, "resourceVersion", version);
         put_at(&mut new, &paths.spec, replicas.into());
+        let asked = Request {
+            kind,
+            subresource: "scale",
+            shape: Some(("autoscaling", "v1", "Scale")),
+            name: &place.name,
+            change: Change::Update(&current, &scale_of(&paths, &new)),
+            asker: &writer.asker,
+        };
+        self.admit(&asked, &mut writer.warnings)?;
         let stored = self.commit_change(kind, &old, new, &mut writer)?;
         Ok(Answer::json(200, &scale_of(&paths, &stored)))
     }

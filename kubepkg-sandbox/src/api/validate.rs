@@ -16,6 +16,7 @@ mod network;
 mod parts;
 mod placement;
 mod pod;
+mod policy;
 mod probes;
 mod resources;
 mod rights;
@@ -214,6 +215,12 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
         ("autoscaling", "horizontalpodautoscalers") => autoscale::autoscaler(&mut causes, spec),
         ("rbac.authorization.k8s.io", _) => rights::rights(&mut causes, &kind.plural, object),
         ("storage.k8s.io", "storageclasses") => storage::class(&mut causes, object),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
+            policy::policy(&mut causes, object);
+        }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
+            policy::binding(&mut causes, spec);
+        }
         ("admissionregistration.k8s.io", _) => webhook::webhooks(&mut causes, object),
         _ => {}
     }

@@ -20,6 +20,7 @@ use super::ids::Ids;
 use super::kind::Kind;
 use super::openapi;
 use super::players::Players;
+use super::policies::Asker;
 use super::registry::Registry;
 use super::request::{Call, Lag, Place, Target};
 use super::service_addresses::Allotted;
@@ -337,7 +338,7 @@ impl World {
                 "incomplete": false,
             }),
             "SelfSubjectReview" => json!({
-                "userInfo": {"username": "admin", "groups": ["system:masters", "system:authenticated"]},
+                "userInfo": {"username": call.user.0, "groups": Asker::groups(&call.user.0)},
             }),
             "TokenReview" => json!({"user": {}, "error": "the sandbox knows one token"}),
             _ => json!({"allowed": true}),

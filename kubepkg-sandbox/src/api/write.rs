@@ -20,6 +20,7 @@ use super::managed;
 use super::object;
 use super::object_meta;
 use super::patch::Way;
+use super::policies::{Asker, Change, Request};
 use super::prepare;
 use super::request::{Call, Place};
 use super::service_addresses;
@@ -31,6 +32,7 @@ use super::world::{Answer, OBJECT_LIMIT, World};
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
     pub(crate) manager: String,
+    pub(crate) asker: Asker,
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
     pub(crate) subresource: String,
@@ -99,6 +101,7 @@ impl Writer {
         };
         Ok(Self {
             manager: call.manager(),
+            asker: Asker::of(call),
             dry_run: call.is_dry_run(),
             validation,
             subresource: subresource.to_owned(),
@@ -114,6 +117,7 @@ impl Writer {
     pub(crate) fn internal(manager: &str, subresource: &str, now: Timestamp) -> Self {
         Self {
             manager: manager.to_owned(),
+            asker: Asker::internal(manager),
             dry_run: false,
             validation: FieldValidation::Ignore,
             subresource: subresource.to_owned(),
@@ -248,11 +252,13 @@ impl World {
         }
         writer.warn(kind, None, &object);
         defaults::server(self, kind, &mut object)?;
+        managed::put(&mut object, fields);
         let name = object::name(&object).to_owned();
+        let sent_name = if generated { "" } else { &name };
+        self.admit_writer(kind, sent_name, Change::Create(&object), writer)?;
         if self.store.get(&kind.stored_in, namespace, &name).is_some() {
             return Err(Failure::already_exists(kind, &name));
         }
-        managed::put(&mut object, fields);
         check_size(&object)?;
         if writer.dry_run {
             return Ok(Arc::new(object));
@@ -341,6 +347,7 @@ impl World {
         }
         writer.warn(kind, Some(old), &new);
         managed::put(&mut new, fields);
+        self.admit_writer(kind, &name, Change::Update(old, &new), writer)?;
         check_size(&new)?;
         let gone = object::terminating(&new)
             && object::finalizers(&new).is_empty()
@@ -360,6 +367,29 @@ impl World {
         let stored = self.store.put(&kind.stored_in, new);
         self.after_write(kind);
         Ok(stored)
+    }
+
+    /// Asks the policies for a writer.
+    fn admit_writer(
+        &self,
+        kind: &Arc<Kind>,
+        name: &str,
+        change: Change<'_>,
+        writer: &mut Writer,
+    ) -> Result<(), Failure> {
+        // These are asked for with objects of their own, not with the one that they change.
+        if matches!(writer.subresource.as_str(), "scale" | "binding") {
+            return Ok(());
+        }
+        let request = Request {
+            kind,
+            subresource: &writer.subresource,
+            shape: None,
+            name,
+            change,
+            asker: &writer.asker,
+        };
+        self.admit(&request, &mut writer.warnings)
     }
 
     /// What must be known at once after a write.

@@ -10,7 +10,7 @@ mod defaults;
 pub mod definition;
 mod embedded;
 mod formats;
-mod kept;
+pub(crate) mod kept;
 mod lists;
 mod numbers;
 mod path;

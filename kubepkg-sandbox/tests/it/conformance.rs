@@ -11,7 +11,8 @@
 //!
 //! Behind a bar stand notes: `save NAME=POINTER` keeps a part of the answer for `{NAME}` in later
 //! requests; `mask POINTER` leaves a part out of the comparison; `digits` leaves numbers in texts
-//! out; `until CODE` asks again until the answer has this code; `differs REASON` is a difference
+//! out; `until CODE` asks again until the answer has this code; `warned` asks again until there is a
+//! warning; `differs REASON` is a difference
 //! that we know, and fails when there is none. Answers to GET that differ are asked for again for a
 //! while.
 
@@ -46,6 +47,7 @@ struct Step {
     masks: Vec<String>,
     digits: bool,
     until: Option<u16>,
+    warned: bool,
     differs: Option<String>,
 }
 
@@ -100,6 +102,7 @@ fn first_line(line: usize, text: &str) -> Step {
             }
             ("mask", pointer) => step.masks.push(pointer.to_owned()),
             ("digits", _) => step.digits = true,
+            ("warned", _) => step.warned = true,
             ("until", code) => step.until = Some(code.parse().unwrap()),
             ("differs", reason) => step.differs = Some(reason.to_owned()),
             (other, _) => panic!("line {line}: unknown note {other}"),
@@ -136,11 +139,18 @@ impl Side {
         let end = Instant::now() + PATIENCE;
         loop {
             let (code, kind, warnings, bytes) = self.send(step).await;
-            if step.until.is_some_and(|wanted| wanted != code) && Instant::now() < end {
+            let early = step.until.is_some_and(|wanted| wanted != code)
+                || (step.warned && warnings.is_empty());
+            let body = read(&bytes);
+            if early {
+                let line = step.line;
+                assert!(
+                    Instant::now() < end,
+                    "line {line}: still {code} {warnings:?} {body}"
+                );
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
-            let body = read(&bytes);
             for (name, pointer) in &step.saves {
                 let found = body.pointer(pointer).unwrap_or_else(|| {
                     panic!("line {}: no {pointer} in {body}", step.line);
@@ -426,6 +436,7 @@ suites!(
     lists,
     patches,
     pods,
+    policies,
     rules,
     services,
     subresources,

@@ -1,12 +1,13 @@
-//! Configurations of webhooks: `pkg/apis/admissionregistration/validation`. Whether conditions can be compiled is not
-//! looked at.
+//! Configurations of webhooks: `pkg/apis/admissionregistration/validation`.
 
 use serde_json::{Value, json};
 
 use super::parts::{name, one_of, one_of_if_given, required, selector};
+use super::policy;
 use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
+use crate::api::policies::Environment;
 
 pub(super) fn webhooks(causes: &mut Vec<Cause>, object: &Value) {
     let mut seen = Vec::new();
@@ -61,16 +62,12 @@ fn webhook(causes: &mut Vec<Cause>, at: &str, webhook: &Value) {
     );
     selector(causes, &field("objectSelector"), &webhook["objectSelector"]);
     client(causes, &field("clientConfig"), &webhook["clientConfig"]);
-    for (index, condition) in list(&webhook["matchConditions"]).enumerate() {
-        let at = field(&format!("matchConditions[{index}]"));
-        if text(condition, "expression").trim().is_empty() {
-            causes.push(Cause::required(format!("{at}.expression"), ""));
-        }
-        match text(condition, "name") {
-            "" => causes.push(Cause::required(format!("{at}.name"), "")),
-            own => name(causes, &format!("{at}.name"), own, names::qualified_name),
-        }
-    }
+    let environment = Environment {
+        authorizer: true,
+        ..Environment::default()
+    };
+    let conditions = &webhook["matchConditions"];
+    policy::conditions(causes, &field("matchConditions"), conditions, &environment);
     versions(causes, &field("admissionReviewVersions"), webhook);
     one_of_if_given(
         causes,
@@ -184,7 +181,8 @@ fn url(causes: &mut Vec<Cause>, at: &str, url: &str) {
     }
 }
 
-fn rule(causes: &mut Vec<Cause>, at: &str, rule: &Value) {
+/// A rule that says which requests are meant.
+pub(super) fn rule(causes: &mut Vec<Cause>, at: &str, rule: &Value) {
     const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
     let field = |name: &str| format!("{at}.{name}");
     let all = |field: &str| -> Vec<&str> { list(&rule[field]).filter_map(Value::as_str).collect() };
@@ -232,20 +230,15 @@ fn resources(causes: &mut Vec<Cause>, at: &str, rule: &Value, resources: &[&str]
             causes.push(Cause::required(&one, ""));
         }
         let mut say = |why: &str| causes.push(Cause::invalid(&one, &json!(resource), why));
-        if *resource == "*/*" {
+        let Some((main, sub)) = resource.split_once('/') else {
             continue;
-        }
-        let (main, sub) = resource.split_once('/').unwrap_or((resource, ""));
-        if sub.is_empty() {
-            continue;
-        }
-        if every && (main == "*" || sub == "*") {
-            say(&format!("if '*/*' is present, must not specify {resource}"));
-        } else if with_all.contains(&main) {
+        };
+        if with_all.contains(&main) {
             say(&format!(
                 "if '{main}/*' is present, must not specify {resource}"
             ));
-        } else if of_all.contains(&sub) {
+        }
+        if of_all.contains(&sub) {
             say(&format!(
                 "if '*/{sub}' is present, must not specify {resource}"
             ));

@@ -47,6 +47,18 @@ impl Type {
         Self::Of("map", vec![key, value])
     }
 
+    /// A type with these fields and no other.
+    pub(crate) fn object<'f>(
+        name: &str,
+        fields: impl IntoIterator<Item = (&'f str, Type)>,
+    ) -> Self {
+        let fields = fields.into_iter();
+        Self::Object(Arc::new(Object {
+            name: name.to_owned(),
+            fields: fields.map(|(name, of)| (name.to_owned(), of)).collect(),
+        }))
+    }
+
     pub(crate) fn optional(of: Type) -> Self {
         Self::Of("optional_type", vec![of])
     }

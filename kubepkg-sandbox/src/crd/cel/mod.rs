@@ -23,11 +23,13 @@ use serde_json::Value;
 
 use super::kept::Kept;
 
-pub(super) use check::{Checked, check};
+pub(crate) use check::{Checked, check};
 pub(super) use cost::{Declared, estimate};
-pub(super) use fit::{Type, of_schema};
-pub(super) use run::{Fault, Program};
-pub(super) use values::as_cel;
+pub(crate) use fit::Type;
+pub(super) use fit::of_schema;
+pub(crate) use kube_cel::cel::Value as Held;
+pub(crate) use run::{Fault, Outcome, Program, Variables};
+pub(crate) use values::{RESERVED, as_cel};
 
 /// How deep an expression may be nested.
 const MAX_NESTING: usize = 200;
@@ -89,7 +91,7 @@ pub fn type_of(source: &str) -> Result<String, String> {
 }
 
 /// A type by its whole name. Errors call some otherwise.
-fn named(of: &Type) -> String {
+pub(crate) fn named(of: &Type) -> String {
     match of {
         Type::Of(name, parts) => {
             let parts: Vec<String> = parts.iter().map(named).collect();

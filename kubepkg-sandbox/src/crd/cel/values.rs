@@ -13,7 +13,8 @@ use super::run::Meter;
 use super::{functions, together};
 use crate::crd::MAX_DEPTH;
 
-const RESERVED: &[&str] = &[
+/// Words that no variable may have for a name.
+pub(crate) const RESERVED: &[&str] = &[
     "true",
     "false",
     "null",

@@ -96,6 +96,24 @@ impl Meter {
     }
 }
 
+/// Where an expression finds what it speaks of.
+pub(crate) trait Variables {
+    /// A variable by its name; none for one that is not there.
+    fn variable(&self, name: &str) -> Option<Outcome>;
+
+    /// A part of a variable that is worked out when somebody asks for it; none where the variable is a value like others.
+    fn part(&self, _variable: &str, _name: &str) -> Option<Outcome> {
+        None
+    }
+}
+
+impl Variables for &[(&str, Value)] {
+    fn variable(&self, name: &str) -> Option<Outcome> {
+        let found = self.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| Ok(value.clone()))
+    }
+}
+
 /// An expression that can be run.
 #[derive(Debug)]
 pub(crate) struct Program(Node);
@@ -109,6 +127,11 @@ impl Program {
 
     /// The value of the expression with some variables, and what it cost.
     pub(crate) fn run(&self, variables: &[(&str, Value)]) -> (Outcome, u64) {
+        self.run_with(&variables)
+    }
+
+    /// The same with variables that come from elsewhere.
+    pub(crate) fn run_with(&self, variables: &dyn Variables) -> (Outcome, u64) {
         let mut machine = Machine {
             variables,
             meter: Meter::default(),
@@ -119,7 +142,7 @@ impl Program {
 }
 
 struct Machine<'m> {
-    variables: &'m [(&'m str, Value)],
+    variables: &'m dyn Variables,
     meter: Meter,
 }
 
@@ -294,7 +317,12 @@ impl Machine<'_> {
     /// The value of an attribute, without the cost of looking at it.
     fn resolved(&mut self, attribute: &Attribute, scope: Option<&Scope<'_>>) -> Outcome {
         let base = match &attribute.base {
-            Base::Variable(name) => self.variable(name, scope)?,
+            Base::Variable(name) => {
+                if let Some((value, rest)) = self.part(name, &attribute.steps, scope) {
+                    return self.stepped(value?, rest, scope);
+                }
+                self.variable(name, scope)?
+            }
             Base::Node(node) => self.value(node, scope)?,
             Base::Choice(choice) => match self.value(&choice.condition, scope)? {
                 Value::Bool(true) => self.resolved(&choice.yes, scope)?,
@@ -302,13 +330,39 @@ impl Machine<'_> {
                 _ => return Err(Fault::no_overload()),
             },
         };
-        if attribute.steps.is_empty() {
-            return Ok(base);
-        }
         self.stepped(base, &attribute.steps, scope)
     }
 
+    /// A part of a variable that is worked out now, and the steps that are left to go from there.
+    fn part<'s>(
+        &mut self,
+        name: &str,
+        steps: &'s [Step],
+        scope: Option<&Scope<'_>>,
+    ) -> Option<(Outcome, &'s [Step])> {
+        let (step, rest) = steps.split_first()?;
+        let StepKey::Constant(Value::String(key)) = &step.key else {
+            return None;
+        };
+        if step.optional || Scope::of(scope, name).is_some() {
+            return None;
+        }
+        let found = self.variables.part(name, key)?;
+        let paid = self.meter.pay(STEP);
+        Some((
+            paid.and(if step.test {
+                found.map(|_| Value::Bool(true))
+            } else {
+                found
+            }),
+            rest,
+        ))
+    }
+
     fn stepped(&mut self, base: Value, steps: &[Step], scope: Option<&Scope<'_>>) -> Outcome {
+        if steps.is_empty() {
+            return Ok(base);
+        }
         let (mut at, mut perhaps) = (base, false);
         if let Some(inner) = as_optional(&at) {
             let Some(inner) = inner.value() else {
@@ -338,9 +392,8 @@ impl Machine<'_> {
 
     fn variable(&mut self, name: &str, scope: Option<&Scope<'_>>) -> Outcome {
         let Some(scope) = Scope::of(scope, name) else {
-            let found = self.variables.iter().find(|(known, _)| *known == name);
-            let missing = || Fault::error(format!("no such attribute(s): {name}"));
-            return found.map(|(_, value)| value.clone()).ok_or_else(missing);
+            let missing = || Err(Fault::error(format!("no such attribute(s): {name}")));
+            return self.variables.variable(name).unwrap_or_else(missing);
         };
         if let Some(known) = scope.value.borrow().as_ref() {
             return known.clone();

@@ -1,6 +1,10 @@
 //! Paths that are no objects: version, health, and the OpenAPI documents as far as kubectl and
 //! helm need them.
 
+mod old;
+
+use std::collections::BTreeMap;
+
 use http::Method;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +15,8 @@ use super::world::{Answer, World, not_a_page};
 
 /// The version of Kubernetes that the server behaves as.
 pub(crate) const VERSION: &str = "v1.36.3";
+/// As its documents name it.
+const RELEASE: &str = "1.36";
 
 /// Answers what [`super::request::Target`] calls other.
 pub(crate) fn other(world: &World, call: &Call) -> Answer {
@@ -20,7 +26,7 @@ pub(crate) fn other(world: &World, call: &Call) -> Answer {
     match call.path.trim_end_matches('/') {
         "/version" => version(),
         "/healthz" | "/livez" | "/readyz" => Answer::text(200, "ok"),
-        "/openapi/v2" => old_document(call),
+        "/openapi/v2" => old::document(world, call),
         "/openapi/v3" => index(world),
         path => match path.strip_prefix("/openapi/v3/") {
             Some(place) => document(world, place),
@@ -50,35 +56,6 @@ fn version() -> Answer {
     Answer::bytes(200, format!("{{\n{}\n}}", lines.join(",\n")))
 }
 
-/// OpenAPI v2, which clients ask for what v3 does not have. It names no kinds, so that they check nothing.
-fn old_document(call: &Call) -> Answer {
-    const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    if call.accept.contains("proto-openapi.spec.v2") {
-        let mut title = field(1, b"Kubernetes");
-        title.extend(field(2, VERSION.as_bytes()));
-        let mut body = field(1, b"2.0");
-        body.extend(field(2, &title));
-        return Answer {
-            content_type: PROTOBUF,
-            ..Answer::bytes(200, body)
-        };
-    }
-    Answer::json(
-        200,
-        &json!({
-            "swagger": "2.0", "info": {"title": "Kubernetes", "version": VERSION}, "paths": {},
-        }),
-    )
-}
-
-/// A short field of protobuf.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(bytes.len().min(127)).unwrap_or(127);
-    let mut out = vec![(number << 3) | 2, length];
-    out.extend(&bytes[..usize::from(length)]);
-    out
-}
-
 /// An empty answer without a type.
 fn nothing() -> Answer {
     Answer {
@@ -87,15 +64,20 @@ fn nothing() -> Answer {
     }
 }
 
+/// A version of a group as it stands in paths.
+fn place(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("api/{version}")
+    } else {
+        format!("apis/{group}/{version}")
+    }
+}
+
 fn index(world: &World) -> Answer {
     let mut paths = Map::new();
     for (group, versions) in world.registry.groups() {
         for version in versions {
-            let place = if group.is_empty() {
-                format!("api/{version}")
-            } else {
-                format!("apis/{group}/{version}")
-            };
+            let place = place(group, version);
             let url = format!("/openapi/v3/{place}");
             paths.insert(place, json!({"serverRelativeURL": url}));
         }
@@ -109,30 +91,28 @@ fn document(world: &World, place: &str) -> Answer {
         ["apis", group, version] => ((*group).to_owned(), (*version).to_owned()),
         _ => return nothing(),
     };
-    let openapi = kubepkg_patch::builtin::openapi();
     let mut paths = Map::new();
-    let mut schemas = builtin_schemas(place);
     for kind in world.registry.in_version(&group, &version) {
         paths.extend(operations(kind, place));
-        if let Some(custom) = &kind.custom {
-            let (name, schema) = schema_of(kind, &custom.schema);
-            schemas.insert(name, schema);
-            for name in METADATA {
-                let name = format!("{META}.{name}");
-                let known = openapi["schemas"][&name].clone();
-                schemas.entry(name).or_insert(known);
-            }
-        }
     }
     if paths.is_empty() {
         return nothing();
     }
+    let schemas = schemas(world, place, &group, &version).into_iter();
+    let mut schemas: Map<String, Value> = schemas
+        .map(|(name, (mut schema, custom))| {
+            if custom {
+                add_embedded(&mut schema, false);
+            }
+            (name, schema)
+        })
+        .collect();
     super::descriptions::describe(&mut schemas);
     Answer::json(
         200,
         &json!({
             "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": VERSION},
+            "info": {"title": "Kubernetes", "version": RELEASE},
             "paths": paths, "components": {"schemas": schemas},
         }),
     )
@@ -175,13 +155,31 @@ fn operations(kind: &Kind, place: &str) -> Vec<(String, Value)> {
     ]
 }
 
-/// The schemas in the document of a built-in group version.
-fn builtin_schemas(place: &str) -> Map<String, Value> {
+/// The schemas in the document of a group version, and whether each is of a custom resource.
+fn schemas(
+    world: &World,
+    place: &str,
+    group: &str,
+    version: &str,
+) -> BTreeMap<String, (Value, bool)> {
     let openapi = kubepkg_patch::builtin::openapi();
+    let known = |name: &str| (openapi["schemas"][name].clone(), false);
     let names = object::list(&openapi["groupVersions"][place]).filter_map(Value::as_str);
-    names
-        .map(|name| (name.to_owned(), openapi["schemas"][name].clone()))
-        .collect()
+    let mut schemas: BTreeMap<String, (Value, bool)> =
+        names.map(|name| (name.to_owned(), known(name))).collect();
+    for kind in world.registry.in_version(group, version) {
+        let Some(custom) = &kind.custom else { continue };
+        let (name, schema) = schema_of(kind, &custom.schema);
+        let (list_name, list) = schema_of_list(kind, &name);
+        schemas.insert(name, (schema, true));
+        schemas.insert(list_name, (list, true));
+        for name in METADATA {
+            let name = format!("{META}.{name}");
+            let schema = known(&name);
+            schemas.entry(name).or_insert(schema);
+        }
+    }
+    schemas
 }
 
 fn schema_of(kind: &Kind, schema: &Value) -> (String, Value) {
@@ -203,10 +201,83 @@ fn schema_of(kind: &Kind, schema: &Value) -> (String, Value) {
     (name, schema)
 }
 
+/// Adds to objects in objects what every object has. What takes any field gets none in v2: clients would know no others.
+fn add_embedded(schema: &mut Value, old: bool) {
+    for field in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(field).filter(|inner| inner.is_object()) {
+            add_embedded(inner, old);
+        }
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut) {
+        add_embedded(property, old);
+    }
+    if schema["x-kubernetes-embedded-resource"] != true
+        || (old && schema["x-kubernetes-preserve-unknown-fields"] == true)
+    {
+        return;
+    }
+    object::default(schema, "properties", json!({}));
+    let [_, _, metadata] = common();
+    schema["properties"]["metadata"] = metadata.1;
+    for (field, text) in [
+        (
+            "kind",
+            format!(
+                "kind is a string value representing the type of this object. In CamelCase. More info: \
+                 {CONVENTIONS}#types-kinds"
+            ),
+        ),
+        (
+            "apiVersion",
+            format!(
+                "apiVersion defines the versioned schema of this representation of an object. More info: \
+                 {CONVENTIONS}#resources"
+            ),
+        ),
+    ] {
+        schema["properties"][field] = json!({"description": text, "type": "string"});
+        object::default(schema, "required", json!([]));
+        if let Some(required) = schema["required"].as_array_mut()
+            && !required.iter().any(|one| one == field)
+        {
+            required.push(field.into());
+        }
+    }
+}
+
+/// What a list of a custom resource is.
+fn schema_of_list(kind: &Kind, of: &str) -> (String, Value) {
+    let [version, kind_field, _] = common();
+    let list = format!("{}List", kind.kind);
+    let schema = json!({
+        "description": format!("{list} is a list of {}", kind.kind),
+        "type": "object", "required": ["items"],
+        "properties": {
+            "apiVersion": version.1, "kind": kind_field.1,
+            "items": {
+                "description": format!("List of {}. More info: {CONVENTIONS}", kind.plural),
+                "type": "array", "items": {"$ref": format!("#/components/schemas/{of}")},
+            },
+            "metadata": {
+                "description": format!("Standard list metadata. More info: {CONVENTIONS}#types-kinds"),
+                "allOf": [{"$ref": format!("#/components/schemas/{META}.ListMeta")}],
+            },
+        },
+        "x-kubernetes-group-version-kind": [
+            {"group": kind.group, "version": kind.version, "kind": list},
+        ],
+    });
+    (format!("{of}List"), schema)
+}
+
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+const CONVENTIONS: &str =
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 /// What the schema of metadata speaks of.
-const METADATA: [&str; 5] = [
+const METADATA: [&str; 6] = [
     "FieldsV1",
+    "ListMeta",
     "ManagedFieldsEntry",
     "ObjectMeta",
     "OwnerReference",
@@ -215,8 +286,6 @@ const METADATA: [&str; 5] = [
 
 /// The fields that the API server adds to the schema of a custom resource.
 fn common() -> [(&'static str, Value); 3] {
-    const CONVENTIONS: &str =
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
     let version = format!(
         "APIVersion defines the versioned schema of this representation of an object. Servers should convert \
          recognized schemas to the latest internal value, and may reject unrecognized values. More info: \

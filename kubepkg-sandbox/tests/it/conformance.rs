@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Behind a bar stand notes: `save NAME=POINTER` keeps a part of the answer for `{NAME}` in later
-//! requests; `mask POINTER` leaves a part out of the comparison; `digits` leaves numbers in texts
-//! out; `until CODE` asks again until the answer has this code; `warned` asks again until there is a
-//! warning; `differs REASON` is a difference
+//! requests; `mask POINTER` leaves a part out of the comparison; `only POINTER` compares a part alone;
+//! `digits` leaves numbers in texts out; `until CODE` asks again until the answer has this code;
+//! `warned` asks again until there is a warning; `differs REASON` is a difference
 //! that we know, and fails when there is none. Answers to GET that differ are asked for again for a
 //! while.
 
@@ -45,6 +45,7 @@ struct Step {
     body: String,
     saves: Vec<(String, String)>,
     masks: Vec<String>,
+    only: Option<String>,
     digits: bool,
     until: Option<u16>,
     warned: bool,
@@ -101,6 +102,7 @@ fn first_line(line: usize, text: &str) -> Step {
                 step.saves.push((name.to_owned(), pointer.to_owned()));
             }
             ("mask", pointer) => step.masks.push(pointer.to_owned()),
+            ("only", pointer) => step.only = Some(pointer.to_owned()),
             ("digits", _) => step.digits = true,
             ("warned", _) => step.warned = true,
             ("until", code) => step.until = Some(code.parse().unwrap()),
@@ -141,7 +143,7 @@ impl Side {
             let (code, kind, warnings, bytes) = self.send(step).await;
             let early = step.until.is_some_and(|wanted| wanted != code)
                 || (step.warned && warnings.is_empty());
-            let body = read(&bytes);
+            let mut body = read(&bytes);
             if early {
                 let line = step.line;
                 assert!(
@@ -159,6 +161,10 @@ impl Side {
                     .as_str()
                     .map_or_else(|| found.to_string(), str::to_owned);
                 self.saved.insert(name.clone(), text);
+            }
+            if let Some(pointer) = &step.only {
+                let part = body.pointer(&self.fill(pointer)).cloned();
+                body = part.unwrap_or_else(|| json!(format!("no {pointer}")));
             }
             return Seen {
                 code,

@@ -1,7 +1,9 @@
 //! From the bytes of a request to an object.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use kubepkg_yaml::YamlError;
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -23,7 +25,7 @@ pub(crate) fn object(kind: &Kind, call: &Call, writer: &mut Writer) -> Result<Va
     let yaml = media == YAML;
     if media == PROTOBUF && kind.custom.is_none() {
         let value = protobuf::decode(&call.body)
-            .map_err(|error| Failure::bad_request(error.to_string()))?;
+            .map_err(|error| not_recognized(kind, &error.to_string(), &call.body))?;
         return typed(kind, value, &[], &call.body, writer);
     }
     if !(yaml || media == JSON || media.is_empty()) {
@@ -40,14 +42,46 @@ pub(crate) fn object(kind: &Kind, call: &Call, writer: &mut Writer) -> Result<Va
             ))
         });
     }
-    let (value, duplicates) = if yaml {
-        let value = kubepkg_yaml::load(&call.body)
-            .map_err(|error| unrecognized(kind, &error.to_string(), &call.body))?;
-        (value, Vec::new())
+    if yaml {
+        return in_yaml(kind, call, writer);
+    }
+    let read = if kind.custom.is_some() {
+        fields::parse(&call.body)
     } else {
-        fields::parse(&call.body).map_err(|error| unrecognized(kind, &error, &call.body))?
+        fields::parse_merging(&call.body)
     };
+    let (value, duplicates) = read.map_err(|error| unrecognized(kind, &error, &call.body))?;
     typed(kind, value, &duplicates, &call.body, writer)
+}
+
+/// The same of a body in YAML, whose reader tells of keys that are there twice by their lines.
+fn in_yaml(kind: &Kind, call: &Call, writer: &mut Writer) -> Result<Value, Failure> {
+    let value = kubepkg_yaml::load(&call.body)
+        .map_err(|error| not_recognized(kind, &error.to_string(), &call.body))?;
+    let Err(error) = kubepkg_yaml::load_strict(&call.body) else {
+        return typed(kind, value, &[], &call.body, writer);
+    };
+    if writer.validation == FieldValidation::Warn
+        && let YamlError::DuplicateKeys(keys) = &error
+    {
+        let told = keys
+            .iter()
+            .map(|key| format!("line {}: key {} already set in map", key.line, key.key));
+        writer.warnings.extend(told);
+    }
+    if writer.validation != FieldValidation::Strict {
+        return typed(kind, value, &[], &call.body, writer);
+    }
+    let mut asked = Writer {
+        validation: FieldValidation::Warn,
+        warnings: Vec::new(),
+        ..writer.clone()
+    };
+    typed(kind, value, &[], &call.body, &mut asked)?;
+    let mut told = vec![error.to_string()];
+    told.extend(asked.warnings);
+    let why = format!("strict decoding error: {}", told.join(", "));
+    Err(Failure::bad_request(cannot_be_handled(kind, &why)))
 }
 
 /// Checks the type of an object and its fields.
@@ -58,6 +92,10 @@ pub(crate) fn typed(
     body: &[u8],
     writer: &mut Writer,
 ) -> Result<Value, Failure> {
+    if value.is_null() && kind.custom.is_none() {
+        // Go leaves a structure as it is.
+        value = Value::Object(serde_json::Map::new());
+    }
     if !value.is_object() {
         let what = go_type(&value);
         return Err(unrecognized(
@@ -70,8 +108,22 @@ pub(crate) fn typed(
             body,
         ));
     }
+    for field in ["apiVersion", "kind"] {
+        let wrong = &value[field];
+        if !wrong.is_null() && !wrong.is_string() && kind.custom.is_none() {
+            let what = go_type(wrong);
+            let why = format!(
+                "json: cannot unmarshal {what} into Go struct field .{field} of type string"
+            );
+            return Err(unrecognized(kind, &why, body));
+        }
+    }
     let said_kind = object::text(&value, "kind").to_owned();
     let said_version = object::text(&value, "apiVersion").to_owned();
+    if kind.custom.is_none() && said_version.matches('/').count() > 1 {
+        let why = format!("unexpected GroupVersion string: {said_version}");
+        return Err(not_recognized(kind, &why, body));
+    }
     if kind.custom.is_some() && said_kind.is_empty() {
         let text = String::from_utf8_lossy(body);
         return Err(Failure::bad_request(format!(
@@ -111,15 +163,7 @@ pub(crate) fn typed(
         })
         .map_err(refused)?;
     }
-    let mut complaints: Vec<String> = unknown
-        .iter()
-        .map(|path| format!("unknown field \"{path}\""))
-        .collect();
-    complaints.extend(
-        duplicates
-            .iter()
-            .map(|path| format!("duplicate field \"{path}\"")),
-    );
+    let complaints = complaints(kind, &unknown, duplicates, body);
     match writer.validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => writer.warnings.extend(complaints),
@@ -133,6 +177,33 @@ pub(crate) fn typed(
         drop_empty_times(&mut value);
     }
     Ok(value)
+}
+
+/// What is told of fields that nobody knows and that are there twice. A decoder of Go tells it as it reads.
+fn complaints(kind: &Kind, unknown: &[String], duplicates: &[String], body: &[u8]) -> Vec<String> {
+    let first = unknown
+        .iter()
+        .map(|path| (path, 0, format!("unknown field \"{path}\"")));
+    let mut times: BTreeMap<&String, usize> = BTreeMap::new();
+    let again = duplicates.iter().map(|path| {
+        let time = times.entry(path).or_default();
+        *time += 1;
+        (path, *time, format!("duplicate field \"{path}\""))
+    });
+    let mut all: Vec<(&String, usize, String)> = first.chain(again).collect();
+    if all.len() > 1 && kind.custom.is_none() {
+        let wanted = unknown.iter().chain(duplicates).cloned().collect();
+        let found = fields::in_order(body, wanted);
+        let mut places: BTreeMap<(&String, usize), usize> = BTreeMap::new();
+        let mut seen: BTreeMap<&String, usize> = BTreeMap::new();
+        for (place, path) in found.iter().enumerate() {
+            let time = seen.entry(path).or_default();
+            places.insert((path, *time), place);
+            *time += 1;
+        }
+        all.sort_by_key(|(path, time, _)| places.get(&(*path, *time)).copied());
+    }
+    all.into_iter().map(|(_, _, told)| told).collect()
 }
 
 /// Reads type and metadata of an object in another; gives the paths of fields of metadata that nobody knows.
@@ -312,16 +383,20 @@ fn wrong_type(kind: &Kind, said_kind: &str, said_version: &str, name: &str) -> F
         );
         return Failure::invalid(&kind.group, said_kind, name, &[cause]);
     }
-    if kind.custom.is_some() || said_group.contains('.') && said_group != kind.group {
+    let known = |kind: &str| Types::get().of_kind(said_version, kind).is_some();
+    // A list of a kind is a kind, too, and there is one of anything.
+    let listed = said_kind.strip_suffix("List").unwrap_or("");
+    let anything = (said_version, said_kind) == ("v1", "List");
+    let registered = known(said_kind) || known(listed) || anything;
+    let foreign = said_group.contains('.') && said_group != kind.group;
+    if kind.custom.is_some() || foreign && registered {
         return Failure::bad_request(format!(
             "the API version in the data ({said_version}) does not match the expected API version \
              ({})",
             kind.api_version()
         ));
     }
-    if kind.group == "apiextensions.k8s.io"
-        && Types::get().of_kind(said_version, said_kind).is_none()
-    {
+    if !registered {
         return Failure::bad_request(cannot_be_handled_as(
             said_kind,
             version,
@@ -337,34 +412,36 @@ fn wrong_type(kind: &Kind, said_kind: &str, said_version: &str, name: &str) -> F
 }
 
 fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Failure {
+    let why = format!("couldn't get version/kind; json parse error: {why}");
+    not_recognized(kind, &why, body)
+}
+
+fn not_recognized(kind: &Kind, why: &str, body: &[u8]) -> Failure {
     Failure::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
-         json parse error: {why} ({})",
+        "the object provided is unrecognized (must be of type {}): {why} ({})",
         kind.kind,
         shown(body)
     ))
 }
 
 /// The body as the message shows it: text that looks like JSON as it is, else in hexadecimal, at
-/// most 1024 bytes of it.
+/// most 30 bytes of it (`summarizeData`).
 fn shown(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
     if body.is_empty() {
         return "<empty>".to_owned();
     }
+    let start = body.get(..SHOWN).unwrap_or(body);
     let mut out = String::new();
-    let text = std::str::from_utf8(body)
-        .ok()
-        .filter(|text| text.starts_with('{'));
-    match text {
-        Some(text) => out.extend(text.chars().take(1024)),
-        None => {
-            for byte in body.iter().take(1024) {
-                let _ = write!(out, "{byte:02x}");
-            }
+    if body.starts_with(b"{") {
+        out.push_str(&String::from_utf8_lossy(start));
+    } else {
+        for byte in start {
+            let _ = write!(out, "{byte:02x}");
         }
     }
-    if body.len() > 1024 {
-        let _ = write!(out, " [truncated {} chars]", body.len() - 1024);
+    if body.len() > SHOWN {
+        out.push_str(" ...");
     }
     out
 }

@@ -122,7 +122,7 @@ impl World {
         place: &Place,
         now: Timestamp,
     ) -> Result<Answer, Failure> {
-        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let form = Form::of(call)?;
         let options = Options::parse(call)?;
         let protected = ["default", "kube-system", "kube-public"];
         if kind.is("", "namespaces") && protected.contains(&place.name.as_str()) {
@@ -184,7 +184,7 @@ impl World {
         namespace: &str,
         now: Timestamp,
     ) -> Result<Answer, Failure> {
-        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let form = Form::of(call)?;
         for parameter in ["limit", "timeoutSeconds"] {
             list::integer(call.query.get(parameter))?;
         }

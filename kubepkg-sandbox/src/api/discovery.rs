@@ -69,7 +69,12 @@ pub(crate) fn answer(registry: &Registry, call: &Call, target: &Target) -> Answe
                 .groups()
                 .any(|(known, versions)| known == group && versions.contains(version));
             if !served {
-                return not_a_page();
+                let known = registry.groups().any(|(known, _)| known == group);
+                return if known {
+                    super::failure::Failure::no_resource().into()
+                } else {
+                    not_a_page()
+                };
             }
             Answer::json(200, &resources(registry, group, version))
         }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::Method;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::convert;
 use super::failure::Failure;
 use super::kind::Kind;
+use super::request::{Call, Target};
 use super::table;
+use super::world::Answer;
+
+const YAML: &str = "application/yaml";
 
 /// What the client asked for with `Accept`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +33,25 @@ pub(crate) enum Include {
 }
 
 impl Form {
-    /// Reads `Accept`; the first form that is known wins.
-    pub(crate) fn negotiate(accept: &str, include: &str) -> Result<Self, Failure> {
+    /// Reads what a request accepts; the first form that is known wins.
+    pub(crate) fn of(call: &Call) -> Result<Self, Failure> {
+        let one =
+            matches!(Target::parse(&call.path), Target::Objects(place) if !place.name.is_empty());
+        let listed = call.method == Method::GET && !one;
+        let include = call.query.get("includeObject");
+        let form = Self::negotiate(&call.accept, include, listed)?;
+        let known = ["", "None", "Metadata", "Object"];
+        if matches!(form, Self::Table(_)) && !known.contains(&include) {
+            return Err(Failure::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', \
+                 'Object', 'None', or empty",
+                kubepkg_yaml::go_quote(include)
+            )));
+        }
+        Ok(form)
+    }
+
+    fn negotiate(accept: &str, include: &str, listed: bool) -> Result<Self, Failure> {
         let include = match include {
             "None" => Include::None,
             "Object" => Include::Object,
@@ -39,10 +61,10 @@ impl Form {
             return Ok(Self::Plain);
         }
         let mut json = false;
-        for range in accept.split(',') {
+        for range in by_quality(accept) {
             let mut parts = range.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
-            if !matches!(media, "application/json" | "application/*" | "*/*") {
+            if !matches!(media, "application/json" | YAML | "*/*") {
                 continue;
             }
             json = true;
@@ -67,16 +89,59 @@ impl Form {
         let message = if json {
             "only the following media types are accepted: application/json, application/yaml, \
              application/vnd.kubernetes.protobuf"
-        } else {
+        } else if listed {
             "406: Not Acceptable\n\nAvailable representations: application/json, \
              application/yaml, application/vnd.kubernetes.protobuf, \
              application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+        } else {
+            "406: Not Acceptable\n\nAvailable representations: application/json, \
+             application/yaml, application/vnd.kubernetes.protobuf"
         };
         Err(Failure {
             reason: Some("NotAcceptable"),
             details: (!json).then(|| json!({})),
             ..Failure::plain(406, message)
         })
+    }
+}
+
+/// The media types that a client accepts, the ones it likes best first.
+fn by_quality(accept: &str) -> Vec<&str> {
+    let mut ranges: Vec<&str> = accept.split(',').collect();
+    let quality = |range: &&str| {
+        let mut parameters = range.split(';').skip(1).map(str::trim);
+        let given = parameters.find_map(|one| one.strip_prefix("q=")?.parse::<f64>().ok());
+        given.unwrap_or(1.0)
+    };
+    ranges.sort_by(|one, other| quality(other).total_cmp(&quality(one)));
+    ranges
+}
+
+/// The answer in YAML, when that is what the client would rather have.
+pub(crate) fn as_asked(accept: &str, answer: Answer) -> Answer {
+    let media = |range: &str| {
+        range
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    let known = by_quality(accept)
+        .into_iter()
+        .map(media)
+        .find(|media| matches!(media.as_str(), "application/json" | YAML | "*/*"));
+    if known.as_deref() != Some(YAML) || answer.content_type != "application/json" {
+        return answer;
+    }
+    let value = serde_json::from_slice(&answer.body).ok();
+    match value.and_then(|value: Value| kubepkg_yaml::to_yaml(&value).ok()) {
+        Some(text) => Answer {
+            content_type: YAML,
+            body: text.into(),
+            ..answer
+        },
+        None => answer,
     }
 }
 
@@ -118,7 +183,8 @@ pub(crate) fn many(
                 .collect();
             let list = json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata, "items": items,
+                "metadata": metadata,
+                "items": if items.is_empty() { Value::Null } else { items.into() },
             });
             serde_json::to_vec(&list).unwrap_or_default().into()
         }
@@ -212,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_first_known_form_wins() {
-        let form = |accept: &str| Form::negotiate(accept, "").ok();
+        let form = |accept: &str| Form::negotiate(accept, "", true).ok();
         assert_eq!(form(""), Some(Form::Plain));
         assert_eq!(
             form("application/vnd.kubernetes.protobuf,application/json"),

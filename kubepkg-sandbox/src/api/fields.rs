@@ -1,5 +1,6 @@
 //! Fields that are there twice, and fields that no schema knows.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{
@@ -15,17 +16,77 @@ use super::times;
 
 /// Reads JSON and says which fields are there more than once; the last one counts.
 pub(crate) fn parse(body: &[u8]) -> Result<(Value, Vec<String>), String> {
-    let mut duplicates = Vec::new();
+    let mut notes = Notes::default();
+    let value = read(body, &mut notes)?;
+    Ok((value, notes.duplicates))
+}
+
+/// The same as Go reads it into a structure: what is in several objects of one name counts.
+pub(crate) fn parse_merging(body: &[u8]) -> Result<(Value, Vec<String>), String> {
+    let mut notes = Notes {
+        merging: true,
+        ..Notes::default()
+    };
+    let value = read(body, &mut notes)?;
+    Ok((value, notes.duplicates))
+}
+
+/// Where these fields are in a document, each as often as it is there.
+pub(crate) fn in_order(body: &[u8], wanted: BTreeSet<String>) -> Vec<String> {
+    let mut notes = Notes {
+        wanted,
+        ..Notes::default()
+    };
+    // A document that cannot be read has no order.
+    match read(body, &mut notes) {
+        Ok(_) => notes.found,
+        Err(_) => Vec::new(),
+    }
+}
+
+fn read(body: &[u8], notes: &mut Notes) -> Result<Value, String> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let seed = Seed {
         path: String::new(),
-        duplicates: &mut duplicates,
+        notes,
     };
     let value = seed
         .deserialize(&mut reader)
-        .and_then(|value| reader.end().map(|()| value))
         .map_err(|error| go_message(&error, body))?;
-    Ok((value, duplicates))
+    match reader.end() {
+        Ok(()) => Ok(value),
+        Err(error) => Err(go_trailing(&error, body)),
+    }
+}
+
+/// What is looked for while a document is read, and what was found.
+#[derive(Debug, Default)]
+struct Notes {
+    duplicates: Vec<String>,
+    merging: bool,
+    wanted: BTreeSet<String>,
+    found: Vec<String>,
+}
+
+/// What Go's decoder says of more than one value.
+fn go_trailing(error: &serde_json::Error, body: &[u8]) -> String {
+    match body.get(place_of(error, body)) {
+        Some(byte) => format!(
+            "invalid character '{}' after top-level value",
+            char::from(*byte)
+        ),
+        None => error.to_string(),
+    }
+}
+
+/// Which byte an error is about.
+fn place_of(error: &serde_json::Error, body: &[u8]) -> usize {
+    let before: usize = body
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    before + error.column().saturating_sub(1)
 }
 
 /// What Go's decoder says.
@@ -33,12 +94,7 @@ fn go_message(error: &serde_json::Error, body: &[u8]) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();
     }
-    let before: usize = body
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(error.line().saturating_sub(1))
-        .map(<[u8]>::len)
-        .sum();
-    let at = before + error.column().saturating_sub(1);
+    let at = place_of(error, body);
     match body.get(at) {
         Some(byte) if at == 0 => format!(
             "invalid character '{}' looking for beginning of value",
@@ -51,7 +107,7 @@ fn go_message(error: &serde_json::Error, body: &[u8]) -> String {
 
 struct Seed<'a> {
     path: String,
-    duplicates: &'a mut Vec<String>,
+    notes: &'a mut Notes,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
@@ -110,7 +166,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         loop {
             let seed = Seed {
                 path: format!("{}[{}]", self.path, all.len()),
-                duplicates: self.duplicates,
+                notes: self.notes,
             };
             match items.next_element_seed(seed)? {
                 Some(item) => all.push(item),
@@ -127,20 +183,42 @@ impl<'de> Visitor<'de> for Seed<'_> {
             } else {
                 format!("{}.{key}", self.path)
             };
+            if self.notes.wanted.contains(&path) {
+                self.notes.found.push(path.clone());
+            }
             if all.contains_key(&key) {
-                self.duplicates.push(path.clone());
-                if self.duplicates.len() > 10_000 {
+                self.notes.duplicates.push(path.clone());
+                if self.notes.duplicates.len() > 10_000 {
                     return Err(A::Error::custom("too many duplicate fields"));
                 }
             }
             let seed = Seed {
                 path,
-                duplicates: self.duplicates,
+                notes: self.notes,
             };
+            let merging = seed.notes.merging;
             let value = entries.next_value_seed(seed)?;
-            all.insert(key, value);
+            match (all.get_mut(&key), value) {
+                (Some(before), value) if merging => merge(before, value),
+                (_, value) => drop(all.insert(key, value)),
+            }
         }
         Ok(Value::Object(all))
+    }
+}
+
+/// What is in both objects counts, and what comes later before what came first.
+fn merge(before: &mut Value, later: Value) {
+    match (before, later) {
+        (Value::Object(before), Value::Object(later)) => {
+            for (key, value) in later {
+                match before.get_mut(&key) {
+                    Some(before) => merge(before, value),
+                    None => drop(before.insert(key, value)),
+                }
+            }
+        }
+        (before, later) => *before = later,
     }
 }
 
@@ -296,7 +374,14 @@ impl Check<'_> {
                 }
                 None => false,
             },
-            Shape::Raw | Shape::Duration | Shape::IntOrString => true,
+            Shape::Raw | Shape::Duration => true,
+            Shape::IntOrString => {
+                let small = value.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
+                if value.is_string() || small {
+                    return Ok(());
+                }
+                return Err(place.wrong(value, "int32"));
+            }
             Shape::Quantity => {
                 let text = match &*value {
                     Value::String(text) => text.clone(),

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use base64::DecodeError;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -70,7 +71,7 @@ impl World {
         for parameter in ["limit", "timeoutSeconds"] {
             integer(query.get(parameter))?;
         }
-        let form = Form::negotiate(&call.accept, query.get("includeObject"))?;
+        let form = Form::of(call)?;
         let filter = Filter::parse(kind, namespace, query)?;
         let watching = query.flag("watch");
         check_versions(query, watching)?;
@@ -193,51 +194,59 @@ impl World {
     }
 }
 
-/// Which of the version parameters go together.
+/// Which of the version parameters go together (`ValidateListOptions` of `k8s.io/apimachinery`).
 pub(crate) fn check_versions(query: &Query, watching: bool) -> Result<(), Failure> {
     let field = "resourceVersionMatch";
-    let refuse = |cause: Cause| Err(Failure::invalid_options("ListOptions", cause));
-    let matching = query.get(field);
     let version = query.get("resourceVersion");
-    if query.has("sendInitialEvents") {
-        if !watching {
-            let why = "sendInitialEvents is forbidden for list";
-            return refuse(Cause::forbidden("sendInitialEvents", why));
+    let initial = query.has("sendInitialEvents");
+    // A watch from no version is one with the events of now.
+    let defaulted = watching && !initial && query.get(field).is_empty();
+    let defaulted = defaulted && matches!(version, "" | "0");
+    let matching = if defaulted {
+        "NotOlderThan"
+    } else {
+        query.get(field)
+    };
+    let forbidden = |why: &str| Cause::forbidden(field, why);
+    let unsupported = |known: &[&str]| Cause::unsupported(field, &format!("\"{matching}\""), known);
+    let mut causes = Vec::new();
+    if watching && initial && matching != "NotOlderThan" {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        causes.push(forbidden(why));
+    }
+    if !matching.is_empty() {
+        if watching && !initial && !defaulted {
+            let why =
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            causes.push(forbidden(why));
         }
-        if matching != "NotOlderThan" {
-            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            return refuse(Cause::forbidden(field, why));
+        if watching && matching != "NotOlderThan" {
+            causes.push(unsupported(&["NotOlderThan"]));
         }
+        if !watching && version.is_empty() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(forbidden(why));
+        }
+        if !query.get("continue").is_empty() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            causes.push(forbidden(why));
+        }
+        if !watching && !matches!(matching, "Exact" | "NotOlderThan") {
+            causes.push(unsupported(&["Exact", "NotOlderThan", ""]));
+        }
+        if !watching && matching == "Exact" && version == "0" {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            causes.push(forbidden(why));
+        }
+    }
+    if initial && !watching {
+        let why = "sendInitialEvents is forbidden for list";
+        causes.push(Cause::forbidden("sendInitialEvents", why));
+    }
+    if causes.is_empty() {
         return Ok(());
     }
-    if matching.is_empty() {
-        return Ok(());
-    }
-    if watching {
-        let why =
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-        return refuse(Cause::forbidden(field, why));
-    }
-    if version.is_empty() {
-        let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-        return refuse(Cause::forbidden(field, why));
-    }
-    if !query.get("continue").is_empty() {
-        let why = "resourceVersionMatch is forbidden when continue is provided";
-        return refuse(Cause::forbidden(field, why));
-    }
-    match matching {
-        "Exact" if version == "0" => refuse(Cause::forbidden(
-            field,
-            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-        )),
-        "Exact" | "NotOlderThan" => Ok(()),
-        other => refuse(Cause::unsupported(
-            field,
-            &format!("\"{other}\""),
-            &["Exact", "NotOlderThan", ""],
-        )),
-    }
+    Err(Failure::invalid("meta.k8s.io", "ListOptions", "", &causes))
 }
 
 /// A number of a query, zero when it is not there.
@@ -245,10 +254,13 @@ pub(crate) fn integer(text: &str) -> Result<i64, Failure> {
     if text.is_empty() {
         return Ok(0);
     }
-    text.parse().map_err(|_| {
-        Failure::bad_request(format!(
-            "strconv.ParseInt: parsing \"{text}\": invalid syntax"
-        ))
+    text.parse().map_err(|error: std::num::ParseIntError| {
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+        let why = match error.kind() {
+            PosOverflow | NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": {why}"))
     })
 }
 
@@ -266,7 +278,16 @@ fn read_token(token: &str) -> Result<(u64, Key), Failure> {
     let wrong = |why: String| Failure::bad_request(format!("invalid continue token: {why}"));
     let bytes = URL_SAFE_NO_PAD
         .decode(token.trim_end_matches('='))
-        .map_err(|_| wrong("continue key is not valid: illegal base64 data".to_owned()))?;
+        .map_err(|error| {
+            let at = match error {
+                DecodeError::InvalidByte(at, _) => at,
+                // A sign alone at the end.
+                _ => token.len().saturating_sub(1),
+            };
+            wrong(format!(
+                "continue key is not valid: illegal base64 data at input byte {at}"
+            ))
+        })?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
         let first = bytes.first().map_or(' ', |byte| char::from(*byte));
         wrong(format!(

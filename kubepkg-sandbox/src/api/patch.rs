@@ -67,7 +67,7 @@ impl World {
         place: &Place,
         now: Timestamp,
     ) -> Result<Answer, Failure> {
-        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let form = Form::of(call)?;
         let way = Way::of(kind, call)?;
         let mut writer = Writer::of(call, "PatchOptions", &place.subresource, now)?;
         writer.way = Some(way);

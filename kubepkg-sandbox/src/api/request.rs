@@ -38,13 +38,14 @@ impl Default for User {
 }
 
 impl Call {
-    /// The `Content-Type` without parameters.
+    /// The `Content-Type` without parameters; one whose parameters have no values is none that is known.
     pub(crate) fn media_type(&self) -> &str {
-        self.content_type
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
+        let mut parts = self.content_type.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default();
+        if parts.any(|parameter| !parameter.is_empty() && !parameter.contains('=')) {
+            return &self.content_type;
+        }
+        media
     }
 
     /// Who writes, for `managedFields`: the parameter, else the first word of the user agent.

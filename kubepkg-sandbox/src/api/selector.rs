@@ -447,6 +447,22 @@ fn selectable(kind: &Kind) -> &'static [(&'static str, &'static str)] {
         ("source", "/source/component"),
         ("type", "/type"),
     ];
+    // The same fields by the names of the newer group.
+    const REGARDING: &[(&str, &str)] = &[
+        ("regarding.kind", "/involvedObject/kind"),
+        ("regarding.namespace", "/involvedObject/namespace"),
+        ("regarding.name", "/involvedObject/name"),
+        ("regarding.uid", "/involvedObject/uid"),
+        ("regarding.apiVersion", "/involvedObject/apiVersion"),
+        (
+            "regarding.resourceVersion",
+            "/involvedObject/resourceVersion",
+        ),
+        ("regarding.fieldPath", "/involvedObject/fieldPath"),
+        ("reason", "/reason"),
+        ("reportingController", "/reportingComponent"),
+        ("type", "/type"),
+    ];
     if kind.custom.is_some() {
         return &[];
     }
@@ -459,6 +475,7 @@ fn selectable(kind: &Kind) -> &'static [(&'static str, &'static str)] {
             ("spec.hostNetwork", "/spec/hostNetwork"),
             ("status.phase", "/status/phase"),
             ("status.podIP", "/status/podIP"),
+            ("status.podIPs", "/status/podIP"),
             ("status.nominatedNodeName", "/status/nominatedNodeName"),
         ],
         ("", "nodes") => &[("spec.unschedulable", "/spec/unschedulable")],
@@ -473,7 +490,8 @@ fn selectable(kind: &Kind) -> &'static [(&'static str, &'static str)] {
         ("certificates.k8s.io", "certificatesigningrequests") => {
             &[("spec.signerName", "/spec/signerName")]
         }
-        ("" | "events.k8s.io", "events") => INVOLVED,
+        ("", "events") => INVOLVED,
+        ("events.k8s.io", "events") => REGARDING,
         _ => &[],
     }
 }

@@ -160,10 +160,20 @@ impl World {
 
     /// Answers a request.
     pub(crate) fn handle(&mut self, call: &Call, now: Timestamp) -> Reply {
-        match self.dispatch(call, now) {
-            Ok(reply) => reply,
-            Err(failure) => Reply::Whole(failure.into()),
+        let answer = match self.dispatch(call, now) {
+            Ok(Reply::Whole(answer)) => answer,
+            Ok(stream) => return stream,
+            Err(failure) => failure.into(),
+        };
+        let mut answer = if call.path.starts_with("/api") {
+            encode::as_asked(&call.accept, answer)
+        } else {
+            answer
+        };
+        if call.method == Method::HEAD {
+            answer.body = Bytes::new();
         }
+        Reply::Whole(answer)
     }
 
     fn dispatch(&mut self, call: &Call, now: Timestamp) -> Result<Reply, Failure> {
@@ -183,7 +193,13 @@ impl World {
             .groups()
             .any(|(group, versions)| *group == place.group && versions.contains(&place.version));
         if !served {
-            return Ok(Reply::Whole(not_a_page()));
+            let known = self.registry.groups();
+            let mut known = known.map(|(group, _)| group);
+            return if known.any(|group| *group == place.group) {
+                Err(Failure::no_resource())
+            } else {
+                Ok(Reply::Whole(not_a_page()))
+            };
         }
         let found = self
             .registry
@@ -246,7 +262,18 @@ impl World {
         let whole = match verb {
             "list" => return self.list(call, kind, &place.namespace, now),
             "get" => {
-                let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+                let form = Form::of(call)?;
+                let version = call.query.get("resourceVersion");
+                if !version.is_empty() && version.parse::<u64>().is_err() {
+                    return Err(Failure::plain(
+                        500,
+                        format!(
+                            "resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: invalid \
+                             syntax",
+                            shown = kubepkg_yaml::go_quote(version)
+                        ),
+                    ));
+                }
                 let object = self.read_late(kind, place, call.lag)?;
                 Answer::bytes(200, encode::one(kind, &object, form, now))
             }
@@ -284,7 +311,7 @@ impl World {
             "scale" => self.scale(call, kind, place, now),
             "status" | "finalize" | "resize" | "ephemeralcontainers" => match verb {
                 "get" => {
-                    let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+                    let form = Form::of(call)?;
                     let object = self.read(kind, place)?;
                     Ok(Answer::bytes(200, encode::one(kind, &object, form, now)))
                 }

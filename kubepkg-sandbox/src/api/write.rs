@@ -172,7 +172,7 @@ impl World {
         namespace: &str,
         now: Timestamp,
     ) -> Result<Answer, Failure> {
-        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let form = Form::of(call)?;
         let mut writer = Writer::of(call, "CreateOptions", "", now)?;
         let object = decode::object(kind, call, &mut writer)?;
         place_in_namespace(kind, namespace, &object)?;
@@ -276,7 +276,7 @@ impl World {
         place: &Place,
         now: Timestamp,
     ) -> Result<Answer, Failure> {
-        let form = Form::negotiate(&call.accept, call.query.get("includeObject"))?;
+        let form = Form::of(call)?;
         let mut writer = Writer::of(call, "UpdateOptions", &place.subresource, now)?;
         let object = decode::object(kind, call, &mut writer)?;
         check_place(kind, place, &object)?;

@@ -433,6 +433,7 @@ macro_rules! suites {
 
 suites!(
     beginnings,
+    bodies,
     changes,
     custom,
     definitions,
@@ -442,6 +443,7 @@ suites!(
     lists,
     patches,
     pods,
+    queries,
     policies,
     rules,
     services,

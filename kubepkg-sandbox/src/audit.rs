@@ -270,8 +270,10 @@ impl AuditWriter {
             "requestURI": line.uri, "verb": line.verb, "user": {"username": line.user},
             "userAgent": line.agent, "objectRef": line.object, "responseStatus": {"code": code},
         });
+        let line = format!("{event}\n");
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = writeln!(file, "{event}") {
+        // In one piece, so that the end of the file is always the end of a line.
+        if let Err(error) = file.write_all(line.as_bytes()) {
             tracing::warn!(%error, "the audit log cannot be written");
         }
     }

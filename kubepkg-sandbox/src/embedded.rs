@@ -1,13 +1,13 @@
 //! The embedded API server with the folder of a plane, so that whatever joins a real plane
 //! ([`ControlPlane::join`](crate::ControlPlane::join)) can join this one.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::api::{ApiOptions, ApiServer, Listener};
+use crate::api::{ApiOptions, ApiServer, Keeper, Listener};
 use crate::audit::AuditWriter;
 use crate::error::{Result, SandboxError};
 use crate::folder::{Description, Folder};
@@ -39,18 +39,25 @@ impl EmbeddedPlane {
         let folder = Folder::create(folder)?;
         let tokens = folder.fill(&Options::default())?;
         let server = ApiServer::new(&ApiOptions::default());
+        let rules = FolderRules::new(&server, folder.path().join("pods"));
         let audit = AuditWriter::create(&folder.path().join("audit.log"))?;
         let users = tokens
             .iter()
             .map(|(user, token)| (token.clone(), user.clone()))
             .collect();
-        let listener =
-            server
-                .listen_for(0, users, Some(audit))
-                .map_err(|error| SandboxError::Spawn {
-                    program: "API server".to_owned(),
-                    source: std::io::Error::other(error),
-                })?;
+        let listener = server
+            .listen_for(
+                0,
+                users,
+                Some(Keeper {
+                    audit,
+                    rules: rules.clone(),
+                }),
+            )
+            .map_err(|error| SandboxError::Spawn {
+                program: "API server".to_owned(),
+                source: std::io::Error::other(error),
+            })?;
         folder.write("certs/apiserver.crt", listener.certificate())?;
         let description = Description {
             server: listener.url(),
@@ -60,7 +67,7 @@ impl EmbeddedPlane {
         folder.write_kubeconfigs(&description)?;
         folder.publish(&description)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let rules = watch_rules(&server, folder.path().join("pods"), Arc::clone(&stop))?;
+        let rules = watch_rules(rules, Arc::clone(&stop))?;
         Ok(Self {
             server,
             folder,
@@ -90,20 +97,39 @@ impl Drop for EmbeddedPlane {
     }
 }
 
-fn watch_rules(
-    server: &ApiServer,
-    folder: std::path::PathBuf,
-    stop: Arc<AtomicBool>,
-) -> Result<JoinHandle<()>> {
-    let server = server.clone();
+/// The rules for pods in a folder, and the server that has them.
+#[derive(Clone, Debug)]
+pub(crate) struct FolderRules {
+    server: ApiServer,
+    folder: PathBuf,
+    known: Arc<Mutex<Rules>>,
+}
+
+impl FolderRules {
+    fn new(server: &ApiServer, folder: PathBuf) -> Self {
+        Self {
+            server: server.clone(),
+            folder,
+            known: Arc::default(),
+        }
+    }
+
+    /// Brings the server up to date.
+    pub(crate) fn refresh(&self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.refresh(&self.folder) {
+            self.server.set_rules(known.clone());
+        }
+    }
+}
+
+/// Looks at the rules when nobody asks, too.
+fn watch_rules(rules: FolderRules, stop: Arc<AtomicBool>) -> Result<JoinHandle<()>> {
     std::thread::Builder::new()
         .name("pod-rules".into())
         .spawn(move || {
-            let mut rules = Rules::default();
             while !stop.load(Ordering::Relaxed) {
-                if rules.refresh(&folder) {
-                    server.set_rules(rules.clone());
-                }
+                rules.refresh();
                 std::thread::sleep(TICK);
             }
         })

@@ -58,8 +58,8 @@ enum Command {
     },
     /// Everything that a change must pass: format, tidy, clippy, docs, dependencies, tests.
     Ci,
-    /// Builds what the tests need, starts one control plane, runs all tests on it, and those of the product once more
-    /// on the embedded API server.
+    /// Builds what the tests need, starts one control plane, runs all tests on it, and those that speak to an API server
+    /// once more on the embedded one.
     Test {
         /// Arguments of `cargo test`, such as `-p kubepkg-helm NAME`. With arguments, each test
         /// binary that needs a control plane starts its own; after `--embedded` all of them have the

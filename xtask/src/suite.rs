@@ -1,5 +1,5 @@
-//! `cargo xtask test`: the whole suite on one control plane, and the scenarios of the product again on
-//! the embedded API server, which has to do for them what the real one does.
+//! `cargo xtask test`: the whole suite on one control plane, and what needs one again on the embedded
+//! API server, which has to do for it what the real one does.
 //!
 //! A plane is the program `kubepkg-sandbox` of this workspace. It ends when its standard input
 //! does, so it cannot outlive this process. Test binaries find it by `KUBEPKG_TEST_PLANE`.
@@ -17,8 +17,24 @@ const PLANE_VARIABLE: &str = "KUBEPKG_TEST_PLANE";
 /// The flag of `kubepkg-sandbox`, and ours.
 const EMBEDDED: &str = "--embedded";
 
-/// The package whose tests run on both planes.
-const SCENARIOS: &str = "kubepkg-e2e";
+/// The tests that run on both planes: the scenarios of the product, and of the libraries that speak to API servers.
+const ON_BOTH: [&str; 14] = [
+    "-p",
+    "kubepkg-e2e",
+    "-p",
+    "kubepkg-helm",
+    "-p",
+    "kubepkg-backend",
+    "-p",
+    "kubepkg-api",
+    "--test",
+    "it",
+    "--no-fail-fast",
+    "--",
+    // Nothing runs in the pods of the embedded API server, so there are no logs to read.
+    "--skip",
+    "hook_logs",
+];
 
 /// Runs the tests. With arguments, they go to `cargo test` and no plane is shared; after `--embedded`, on the embedded
 /// API server.
@@ -51,8 +67,7 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
         .env(PLANE_VARIABLE, &plane.folder);
     let on_real = run(&mut tests, "");
     drop(plane);
-    let again = ["-p", SCENARIOS, "--no-fail-fast"];
-    on_real.and(on_embedded(&programs, cargo_test().args(again)))
+    on_real.and(on_embedded(&programs, cargo_test().args(ON_BOTH)))
 }
 
 /// Runs tests on the embedded API server.

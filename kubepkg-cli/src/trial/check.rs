@@ -10,7 +10,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, ValidationDirective};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, oneshot};
 use kubepkg_api::{Capability, Component, Variant, chain};
-use kubepkg_helm::{Capabilities, Chart, ReleaseFacts, RenderOptions, Values, render};
+use kubepkg_helm::{Capabilities, Chart, ReleaseFacts, RenderError, RenderOptions, Values, render};
 use kubepkg_sandbox::{ApiOptions, ApiServer};
 use kubepkg_yaml::Limits;
 use serde_json::{Value, json};
@@ -76,6 +76,25 @@ fn required_apis(variant: &Variant) -> BTreeSet<String> {
     apis.collect()
 }
 
+/// What to do about a chart that does not render.
+fn remedy(error: &RenderError) -> &'static str {
+    match error {
+        RenderError::MissingDependencies { .. } => {
+            "run `helm dependency build` in the chart's folder, so that charts/ has what Chart.yaml names"
+        }
+        RenderError::NotInstallable { .. } => {
+            "name a chart of type application; a library is a dependency of others"
+        }
+        RenderError::KubeVersion { .. } => {
+            "widen kubeVersion in Chart.yaml, if the chart works with this version"
+        }
+        RenderError::Schema { .. } => {
+            "give values.yaml what values.schema.json asks for, or mend the schema"
+        }
+        _ => "give the value a default in values.yaml, or mend the template",
+    }
+}
+
 /// A look under way.
 struct Look {
     client: Client,
@@ -117,9 +136,13 @@ impl Look {
             Ok(rendered) => rendered,
             Err(error) => {
                 let object = format!("component {}", component.name);
-                let remedy =
-                    "give the value a default in values.yaml, or mend the template".to_owned();
-                self.find(Rule::Renders, &object, "", &chain(&error), remedy);
+                self.find(
+                    Rule::Renders,
+                    &object,
+                    "",
+                    &chain(&error),
+                    remedy(&error).to_owned(),
+                );
                 return;
             }
         };

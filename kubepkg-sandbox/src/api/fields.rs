@@ -351,9 +351,20 @@ impl Check<'_> {
                 path: &path,
                 ..*place
             };
-            self.value(of, item, &place)?;
+            self.entry(of, item, &place)?;
         }
         Ok(())
+    }
+
+    /// A value in a list or a map, where null stands for what nobody has written.
+    fn entry(&mut self, of: &str, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
+        if value.is_null() {
+            *value = match Shape::of(of) {
+                Shape::Bytes => "".into(),
+                shape => shape.zero(),
+            };
+        }
+        self.value(of, value, place)
     }
 
     fn value(&mut self, of: &str, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
@@ -415,7 +426,7 @@ impl Check<'_> {
                             path: &path,
                             ..*place
                         };
-                        self.value(item, entry, &place)?;
+                        self.entry(item, entry, &place)?;
                         if Shape::of(item) == Shape::Quantity
                             && let Some(kept) = entry.as_str().and_then(quantity::of_resource)
                         {

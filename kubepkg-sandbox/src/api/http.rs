@@ -20,6 +20,7 @@ use super::failure::Failure;
 use super::request::User;
 use super::service::{ApiBody, ApiServer, refuse};
 use crate::audit::{AuditWriter, Line};
+use crate::embedded::FolderRules;
 
 /// A server could not be made reachable.
 #[derive(Debug, thiserror::Error)]
@@ -67,12 +68,12 @@ impl ApiServer {
         self.listen_for(port, users, None)
     }
 
-    /// As [`ApiServer::listen_on`], for the users of these tokens, with a log of their requests.
+    /// As [`ApiServer::listen_on`], for the users of these tokens, with somebody who sees their requests.
     pub(crate) fn listen_for(
         &self,
         port: u16,
         users: BTreeMap<String, String>,
-        audit: Option<AuditWriter>,
+        keeper: Option<Keeper>,
     ) -> Result<Listener, ListenError> {
         let socket = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .map_err(ListenError::Listen)?;
@@ -90,7 +91,7 @@ impl ApiServer {
         let door = Door {
             server: self.clone(),
             users: Arc::new(users),
-            audit: audit.map(Arc::new),
+            keeper: keeper.map(Arc::new),
             tls,
         };
         let thread = std::thread::Builder::new()
@@ -162,13 +163,22 @@ impl Drop for Listener {
     }
 }
 
+/// Who keeps the folder of a plane in step with the requests.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    /// The log of them.
+    pub(crate) audit: AuditWriter,
+    /// What tests have decided before they ask.
+    pub(crate) rules: FolderRules,
+}
+
 /// What every connection needs.
 #[derive(Clone)]
 struct Door {
     server: ApiServer,
     /// Users by token.
     users: Arc<BTreeMap<String, String>>,
-    audit: Option<Arc<AuditWriter>>,
+    keeper: Option<Arc<Keeper>>,
     tls: TlsAcceptor,
 }
 
@@ -225,12 +235,13 @@ async fn answer(
     if let Some(user) = &user {
         request.extensions_mut().insert(User(user.clone()));
     }
-    let Some((audit, user)) = door.audit.clone().zip(user) else {
+    let Some((keeper, user)) = door.keeper.clone().zip(user) else {
         return door.server.call(request).await;
     };
+    keeper.rules.refresh();
     let line = Line::of(&request, &user);
     let response = door.server.call(request).await?;
-    audit.write(&line, response.status().as_u16());
+    keeper.audit.write(&line, response.status().as_u16());
     Ok(response)
 }
 

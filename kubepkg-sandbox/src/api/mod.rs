@@ -64,6 +64,7 @@ mod world;
 mod write;
 
 pub use faults::{ApiFault, ApiFaults, Broken, FaultRates, Faulty};
+pub(crate) use http::Keeper;
 pub use http::{ListenError, Listener};
 pub use journal::{Found, StateError};
 pub use players::Played;

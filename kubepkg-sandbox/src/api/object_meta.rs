@@ -85,7 +85,7 @@ pub(crate) fn causes(meta: &Value, at: &str, rules: &Rules<'_>) -> Vec<Cause> {
         for why in &wrong {
             causes.push(Cause::invalid(field("finalizers"), finalizer, why));
         }
-        if wrong.is_empty() && rules.finalizers && !is_qualified(text) {
+        if rules.finalizers && !is_qualified(text) {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             let at = format!("{}[{index}]", field("finalizers"));
             causes.push(Cause::invalid(at, finalizer, why));

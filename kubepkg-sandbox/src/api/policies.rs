@@ -6,6 +6,7 @@
 //! the real server takes up to some seconds. Nobody is authorized here, so an expression that asks the authorizer lets
 //! pass; annotations for the audit log are worked out, since they can fail, and not kept.
 
+mod binding;
 mod environment;
 mod matching;
 mod program;
@@ -21,10 +22,8 @@ use super::failure::Failure;
 use super::kind::Kind;
 use super::object::{self, text};
 use super::request::Call;
-use super::selector::Labels;
 use super::world::World;
 use crate::crd::cel::{Held, as_cel};
-use matching::Matched;
 use program::{Finding, Input, Policy};
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -259,182 +258,80 @@ impl World {
     /// What one policy says, by all its bindings.
     fn ask(
         &self,
-        policy: &Arc<Value>,
+        policy: &Value,
         request: &Request<'_>,
         warnings: &mut Vec<String>,
     ) -> Vec<Denial> {
-        let name = object::name(policy);
-        let spec = &policy["spec"];
-        let bindings: Vec<&Arc<Value>> = self
-            .store
-            .list(BINDINGS, "", None)
+        let (name, spec) = (object::name(policy), &policy["spec"]);
+        let bindings = self.store.list(BINDINGS, "", None);
+        let mut bindings = bindings
             .map(|(_, binding)| binding)
             .filter(|binding| text(&binding["spec"], "policyName") == name)
-            .collect();
-        if bindings.is_empty() {
+            .peekable();
+        if bindings.peek().is_none() {
             return Vec::new();
         }
         let fails = text(spec, "failurePolicy") != "Ignore";
-        let misconfigured = |what: &str, why: &str, binding: Option<&str>| Denial {
-            policy: name.to_owned(),
-            binding: binding.map(str::to_owned),
-            message: format!("failed to configure {what}: {why}"),
-            reason: "Invalid",
+        let misconfigured = |what: &str, why: &str, binding: Option<&str>| {
+            let denial = fails.then(|| Denial {
+                policy: name.to_owned(),
+                binding: binding.map(str::to_owned),
+                message: format!("failed to configure {what}: {why}"),
+                reason: "Invalid",
+            });
+            denial.into_iter().collect()
         };
-        let kind = match self.matches(request, &spec["matchConstraints"]) {
-            Ok(Matched::Yes(kind)) => kind,
-            Ok(Matched::No) => return Vec::new(),
-            Err(why) => {
-                let denial = fails.then(|| misconfigured("policy", &why, None));
-                return denial.into_iter().collect();
-            }
-        };
-        let params = match self.kind_of_params(&spec["paramKind"]) {
-            Ok(kind) => kind,
-            Err(why) => {
-                let denial = fails.then(|| misconfigured("policy", &why, None));
-                return denial.into_iter().collect();
-            }
+        let about = match self.is_about(spec, request) {
+            Ok(Some(about)) => about,
+            Ok(None) => return Vec::new(),
+            Err(why) => return misconfigured("policy", &why, None),
         };
         let compiled = Policy::of(spec);
         let mut denials = Vec::new();
         for binding in bindings {
             let bound = object::name(binding);
-            let binding = &binding["spec"];
-            let all = match self.params_of(request, binding, params.as_ref()) {
-                Ok(None) => continue,
-                Ok(Some(all)) => all,
+            let all = match self.params_of(request, &binding["spec"], about.params.as_ref()) {
+                Ok(all) => all,
                 Err(why) => {
-                    denials.extend(fails.then(|| misconfigured("binding", &why, Some(bound))));
+                    denials.extend(misconfigured("binding", &why, Some(bound)));
                     continue;
                 }
             };
-            let input = |param: Held| Input {
-                object: request.seen(&kind, request.change.object()),
-                old: request.seen(&kind, request.change.old()),
-                request: request.as_variable(&kind),
-                namespace: self.namespace_of(request),
-                params: param,
-            };
-            for finding in all
-                .into_iter()
-                .flat_map(|param| compiled.judge(&input(param), fails))
-            {
-                let Finding {
-                    message,
-                    reason,
-                    stays,
-                } = finding;
-                for action in object::list(&binding["validationActions"]).filter_map(Value::as_str)
-                {
-                    if action == "Warn" && !stays {
-                        warnings.push(format!(
-                            "Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{bound}': {message}"
-                        ));
-                    }
-                }
-                let denies = object::list(&binding["validationActions"]).any(|it| it == "Deny");
-                if stays || denies {
-                    denials.push(Denial {
-                        policy: name.to_owned(),
-                        binding: Some(bound.to_owned()),
-                        message,
-                        reason,
-                    });
-                }
+            for params in all {
+                let input = Input {
+                    object: request.seen(&about.kind, request.change.object()),
+                    old: request.seen(&about.kind, request.change.old()),
+                    request: request.as_variable(&about.kind),
+                    namespace: self.namespace_of(request),
+                    params,
+                };
+                let findings = compiled.judge(&input, fails).into_iter();
+                denials
+                    .extend(findings.filter_map(|finding| finding.told(name, binding, warnings)));
             }
         }
         denials
     }
+}
 
-    /// The parameters that a binding gives, one evaluation for each; none where it is not about the request.
-    fn params_of(
-        &self,
-        request: &Request<'_>,
-        binding: &Value,
-        kind: Option<&Arc<Kind>>,
-    ) -> Result<Option<Vec<Held>>, String> {
-        let resources = &binding["matchResources"];
-        if !resources.is_null() && matches!(self.matches(request, resources)?, Matched::No) {
-            return Ok(None);
-        }
-        let chosen = &binding["paramRef"];
-        let (Some(kind), false) = (kind, chosen.is_null()) else {
-            return Ok(Some(vec![Held::Null]));
+impl Finding {
+    /// Warns where a binding wants that, and denies where it wants that.
+    fn told(self, policy: &str, binding: &Value, warnings: &mut Vec<String>) -> Option<Denial> {
+        let bound = object::name(binding);
+        let wants = |action: &str| {
+            object::list(&binding["spec"]["validationActions"]).any(|it| it == action)
         };
-        let given = text(chosen, "namespace");
-        let namespace = match (kind.namespaced, given) {
-            (false, "") => "",
-            (false, _) => {
-                return Err(
-                    "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
-                        .to_owned(),
-                );
-            }
-            (true, "") if request.namespace().is_empty() => {
-                return Err(
-                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-                        .to_owned(),
-                );
-            }
-            (true, "") => request.namespace(),
-            (true, given) => given,
-        };
-        let found: Vec<&Arc<Value>> = match text(chosen, "name") {
-            "" => {
-                let labels = Labels::of(&chosen["selector"]).unwrap_or_default();
-                let all = self.store.list(&kind.stored_in, namespace, None);
-                all.map(|(_, object)| object)
-                    .filter(|object| labels.matches(object))
-                    .collect()
-            }
-            name => self
-                .store
-                .get(&kind.stored_in, namespace, name)
-                .into_iter()
-                .collect(),
-        };
-        if found.is_empty() && text(chosen, "parameterNotFoundAction") == "Deny" {
-            return Err(
-                "no params found for policy binding with `Deny` parameterNotFoundAction".to_owned(),
-            );
+        if wants("Warn") && !self.stays {
+            warnings.push(format!(
+                "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{bound}': {}",
+                self.message
+            ));
         }
-        let shown = found
-            .into_iter()
-            .map(|object| as_cel(&encode::with_type(kind, object), None));
-        Ok(Some(shown.collect()))
-    }
-
-    /// The kind of a policy's parameters, where it has any.
-    fn kind_of_params(&self, named: &Value) -> Result<Option<Arc<Kind>>, String> {
-        if named.is_null() {
-            return Ok(None);
-        }
-        let (version, kind) = (text(named, "apiVersion"), text(named, "kind"));
-        let found = self.registry.of_kind(version, kind).map(Arc::clone);
-        found.map(Some).ok_or_else(|| {
-            let version = if version.contains('/') {
-                version.to_owned()
-            } else {
-                format!("/{version}")
-            };
-            format!("failed to find resource referenced by paramKind: '{version}, Kind={kind}'")
+        (self.stays || wants("Deny")).then(|| Denial {
+            policy: policy.to_owned(),
+            binding: Some(bound.to_owned()),
+            message: self.message,
+            reason: self.reason,
         })
-    }
-
-    /// The variable `namespaceObject`: the namespace without what no expression may see of it.
-    fn namespace_of(&self, request: &Request<'_>) -> Held {
-        let name = request.namespace();
-        if name.is_empty() || request.kind.is("", "namespaces") {
-            return Held::Null;
-        }
-        let Some(found) = self.store.get("namespaces", "", name) else {
-            return Held::Null;
-        };
-        let mut shown = json!({"metadata": found["metadata"], "spec": found["spec"], "status": found["status"]});
-        for field in ["managedFields", "ownerReferences", "selfLink"] {
-            object::unset(&mut shown, field);
-        }
-        as_cel(&shown, None)
     }
 }

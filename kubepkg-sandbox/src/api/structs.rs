@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Written by `tools/protobuf-fields`.
 static RECORDED: &[u8] = include_bytes!("data/types.json.gz");
@@ -78,6 +78,20 @@ impl<'a> Shape<'a> {
                 Some(("x", value)) => Self::Map(value),
                 _ => Self::String,
             },
+        }
+    }
+}
+
+impl Shape<'_> {
+    /// The value that nobody has written: of a structure, one without fields.
+    pub(crate) fn zero(self) -> Value {
+        match self {
+            Self::String => "".into(),
+            Self::Quantity => "0".into(),
+            Self::Bool => false.into(),
+            Self::Int32 | Self::Int64 | Self::Double | Self::IntOrString => 0.into(),
+            Self::Message(_) => json!({}),
+            _ => Value::Null,
         }
     }
 }
@@ -154,11 +168,7 @@ impl Types {
             let value = match shape {
                 _ if field.repeated() => Value::Null,
                 Shape::Message(inner) => Value::Object(self.zero(inner)),
-                Shape::String => "".into(),
-                Shape::Quantity => "0".into(),
-                Shape::Bool => false.into(),
-                Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => 0.into(),
-                _ => Value::Null,
+                shape => shape.zero(),
             };
             object.insert(field.name.clone(), value);
         }

@@ -20,13 +20,14 @@ mod slices;
 mod stateful;
 mod volumes;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use self::events::{About, Said};
+use super::alarms::Subject;
 use super::encode;
 use super::failure::Failure;
 use super::object;
@@ -72,7 +73,7 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
     if !world.plays && world.players.is_empty() {
         return;
     }
-    let mut concerned: BTreeSet<(Arc<str>, Key)> = BTreeSet::new();
+    let mut concerned: BTreeSet<Subject> = BTreeSet::new();
     for event in news {
         let table = &event.table;
         concerned.insert((Arc::clone(table), event.key.clone()));
@@ -96,28 +97,61 @@ pub(crate) fn settle(world: &mut World, news: &[Event], now: Timestamp) {
     concerned.extend(world.alarms.take_due(now));
     let own: &[_] = if world.plays { &CONTROLLERS } else { &[] };
     for (table, controller) in own {
-        for (_, key) in concerned.iter().filter(|(name, _)| &**name == *table) {
+        for subject in concerned.iter().filter(|(name, _)| &**name == *table) {
+            let (_, key) = subject;
             let found = world.store.get(table, &key.0, &key.1).map(Arc::clone);
             if let Some(found) = found {
                 controller(world, &found, now);
+                after_refusal(world, subject, now);
             }
         }
     }
-    for (table, (namespace, name)) in &concerned {
+    for subject in &concerned {
+        let (table, key) = subject;
         if let Some(player) = world.players.of(table) {
-            play(world, table, (namespace, name), &player, now);
+            play(world, table, key, &player, now);
+            after_refusal(world, subject, now);
         }
     }
 }
 
+/// What controllers were refused: they look again, and wait twice as long each time, as those of Kubernetes do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Refused {
+    /// Whether the controller that runs was refused something.
+    now: bool,
+    /// How often that happened, by what it looked at.
+    times: BTreeMap<Subject, u32>,
+}
+
+impl Refused {
+    fn note(&mut self) {
+        self.now = true;
+    }
+
+    /// How long a controller waits that has looked at this object; none where it got what it wanted.
+    fn wait(&mut self, subject: &Subject) -> Option<SignedDuration> {
+        if !std::mem::take(&mut self.now) {
+            self.times.remove(subject);
+            return None;
+        }
+        let times = self.times.entry(subject.clone()).or_default();
+        let seconds = 1_i64 << (*times).min(10);
+        *times += 1;
+        Some(SignedDuration::from_secs(seconds.min(1000)))
+    }
+}
+
+/// Has the controller of an object look again later, if it was refused something.
+fn after_refusal(world: &mut World, subject: &Subject, now: Timestamp) {
+    if let Some(wait) = world.refused.wait(subject) {
+        let at = now.saturating_add(wait).unwrap_or(now);
+        world.alarms.set(subject.clone(), at);
+    }
+}
+
 /// Lets the controller of a test look at an object, as clients see it.
-fn play(
-    world: &mut World,
-    table: &str,
-    (namespace, name): (&str, &str),
-    player: &Player,
-    now: Timestamp,
-) {
+fn play(world: &mut World, table: &str, (namespace, name): &Key, player: &Player, now: Timestamp) {
     let found = world.store.get(table, namespace, name).map(Arc::clone);
     let kind = world.registry.of_table(table).map(Arc::clone);
     let (Some(found), Some(kind)) = (found, kind) else {
@@ -138,7 +172,7 @@ fn selecting(
     event: &Event,
     table: &str,
     selects: Selects,
-    concerned: &mut BTreeSet<(Arc<str>, Key)>,
+    concerned: &mut BTreeSet<Subject>,
 ) {
     let seen = [Some(&event.object), event.before.as_ref()];
     for (key, object) in world.store.list(table, &event.key.0, None) {
@@ -219,6 +253,7 @@ fn create(
     let mut writer = Writer::internal(MANAGER, "", now);
     let made = world.commit_new(&kind, namespace, object, &mut writer);
     if let Err(failure) = &made {
+        world.refused.note();
         tracing::debug!(%failure, table, "a controller was refused");
     }
     made
@@ -304,6 +339,7 @@ fn write(
     }
     let written = world.commit_change(&kind, &current, new, &mut writer);
     if let Err(failure) = &written {
+        world.refused.note();
         tracing::debug!(%failure, table, "a controller was refused");
     }
     written.is_ok()

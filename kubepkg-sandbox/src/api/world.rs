@@ -26,7 +26,7 @@ use super::request::{Call, Lag, Place, Target};
 use super::service_addresses::Allotted;
 use super::store::Store;
 use super::watch::Watch;
-use super::workloads::Kubelet;
+use super::workloads::{Kubelet, Refused};
 use crate::pods::Rules;
 
 /// Bodies over this size are refused.
@@ -50,6 +50,8 @@ pub(crate) struct World {
     pub(crate) issued: BTreeMap<String, String>,
     /// What the kubelet remembers.
     pub(crate) kubelet: Kubelet,
+    /// What its own controllers were refused.
+    pub(crate) refused: Refused,
     /// When old events were last looked for.
     pub(crate) swept: Option<Timestamp>,
     /// The addresses and ports that Services have.
@@ -128,6 +130,7 @@ impl World {
             rules: Rules::default(),
             issued: BTreeMap::new(),
             kubelet: Kubelet::default(),
+            refused: Refused::default(),
             swept: None,
             allotted: Allotted::default(),
             plays,

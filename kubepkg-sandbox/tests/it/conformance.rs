@@ -441,6 +441,7 @@ suites!(
     discovery,
     kinds,
     lists,
+    nulls,
     patches,
     pods,
     queries,

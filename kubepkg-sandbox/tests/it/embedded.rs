@@ -5,13 +5,16 @@ use std::process::Command;
 
 use futures::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
-    Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
-    WatchEvent, WatchParams,
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch,
+    PatchParams, PostParams, WatchEvent, WatchParams,
 };
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -101,6 +104,53 @@ async fn a_closure_is_the_controller_of_a_kind_of_somebody_else() {
         (is_ready("before").await, is_ready("after").await),
         (json!(true), json!(true))
     );
+}
+
+/// A controller that is refused whatever it writes gives up for the moment, and is done when it may write again.
+#[tokio::test]
+async fn controllers_that_a_policy_refuses_go_on_when_it_is_gone() {
+    let server = standing();
+    let client = server.client();
+    let every = json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]});
+    let spec = json!({
+        "matchConstraints": {"resourceRules": [every]},
+        "validations": [{"expression": "request.userInfo.username == 'admin'", "message": "no controllers"}],
+    });
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(client.clone());
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(client.clone());
+    let made = json!({"metadata": {"name": "shut"}, "spec": spec});
+    let made = serde_json::from_value(made).unwrap();
+    policies
+        .create(&PostParams::default(), &made)
+        .await
+        .unwrap();
+    let bound = json!({
+        "metadata": {"name": "shut"}, "spec": {"policyName": "shut", "validationActions": ["Deny"]},
+    });
+    let bound = serde_json::from_value(bound).unwrap();
+    bindings
+        .create(&PostParams::default(), &bound)
+        .await
+        .unwrap();
+    let api: Api<Deployment> = Api::default_namespaced(client);
+    let web = deployment(&json!({}));
+    api.create(&PostParams::default(), &web).await.unwrap();
+    for _ in 0..20 {
+        server.advance(SignedDuration::from_secs(30));
+        assert!(
+            api.get("web")
+                .await
+                .unwrap()
+                .status
+                .is_none_or(|it| it == <_>::default())
+        );
+    }
+    bindings
+        .delete("shut", &DeleteParams::default())
+        .await
+        .unwrap();
+    server.advance(SignedDuration::from_mins(20));
+    assert_eq!(available(&api).await, 2);
 }
 
 #[tokio::test]

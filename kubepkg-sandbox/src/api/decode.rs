@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use kubepkg_yaml::YamlError;
 use serde_json::Value;
@@ -54,6 +55,31 @@ pub(crate) fn object(kind: &Kind, call: &Call, writer: &mut Writer) -> Result<Va
     typed(kind, value, &duplicates, &call.body, writer)
 }
 
+/// The body of a subresource whose objects are of a kind of their own.
+pub(crate) fn part(
+    (group, version, kind): (&str, &str, &str),
+    call: &Call,
+    writer: &mut Writer,
+) -> Result<Value, Failure> {
+    let kind = Kind {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        plural: String::new(),
+        singular: String::new(),
+        kind: kind.to_owned(),
+        list_kind: String::new(),
+        namespaced: true,
+        verbs: Vec::new(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        subresources: BTreeMap::new(),
+        columns: Arc::default(),
+        stored_in: "".into(),
+        custom: None,
+    };
+    object(&kind, call, writer)
+}
+
 /// The same of a body in YAML, whose reader tells of keys that are there twice by their lines.
 fn in_yaml(kind: &Kind, call: &Call, writer: &mut Writer) -> Result<Value, Failure> {
     let value = kubepkg_yaml::load(&call.body)
@@ -97,16 +123,7 @@ pub(crate) fn typed(
         value = Value::Object(serde_json::Map::new());
     }
     if !value.is_object() {
-        let what = go_type(&value);
-        return Err(unrecognized(
-            kind,
-            &format!(
-                "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
-                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
-                 \"json:\\\"kind,omitempty\\\"\" }}"
-            ),
-            body,
-        ));
+        return Err(unrecognized(kind, &no_object(&value), body));
     }
     for field in ["apiVersion", "kind"] {
         let wrong = &value[field];
@@ -446,6 +463,15 @@ fn shown(body: &[u8]) -> String {
     out
 }
 
+/// What Go says of a value that is no object.
+fn no_object(value: &Value) -> String {
+    let what = go_type(value);
+    format!(
+        "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
+         \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )
+}
+
 /// The name of a JSON type in messages of Go's decoder.
 pub(crate) fn go_type(value: &Value) -> &'static str {
     match value {
@@ -475,6 +501,9 @@ pub(crate) fn small(call: &Call) -> Result<Value, Failure> {
     if value.is_object() {
         Ok(value)
     } else {
-        Err(Failure::bad_request("the object provided is unrecognized"))
+        Err(Failure::bad_request(format!(
+            "couldn't get version/kind; json parse error: {}",
+            no_object(&value)
+        )))
     }
 }

@@ -30,7 +30,11 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "namespaces") => {
             let name = object::name(object).to_owned();
-            labelled(object, "labels", "kubernetes.io/metadata.name", &name);
+            // Whatever a client has made of it.
+            if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
+                labels.remove(NAME_LABEL);
+            }
+            labelled(object, "labels", NAME_LABEL, &name);
             phase(object, "Active");
         }
         ("discovery.k8s.io", _) => {
@@ -120,6 +124,9 @@ pub(crate) fn carried(kind: &Kind, old: &Value, new: &mut Value) {
         tolerations(&mut new["spec"]);
     }
 }
+
+/// The label by which namespaces are selected.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// What the server allots to a new object.
 pub(crate) fn server(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::decode;
 use super::encode::{self, Form};
 use super::failure::{Cause, Failure, details};
+use super::fields::{self, Reading};
 use super::kind::Kind;
 use super::list::{self, Filter};
 use super::object;
@@ -17,6 +18,7 @@ use super::world::{Answer, World};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
+const MESSAGE: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.DeleteOptions";
 
 /// `DeleteOptions`.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +57,12 @@ impl Options {
                  \"pkg/runtime/scheme.go:111\""
             )));
         }
+        let mut read = body.clone();
+        if let Some(fields) = read.as_object_mut() {
+            fields.remove("kind");
+            fields.remove("apiVersion");
+        }
+        fields::fit(MESSAGE, &mut read, Reading::Json).map_err(Failure::bad_request)?;
         // Options stand in the body or in the query, never in both.
         let asked = call.body.is_empty();
         let from_query =
@@ -309,7 +317,11 @@ fn grace_of(kind: &Kind, object: &Value, options: &Options) -> i64 {
     options.grace.or(own).unwrap_or(30).max(0)
 }
 
-fn check_preconditions(kind: &Kind, object: &Value, options: &Options) -> Result<(), Failure> {
+pub(crate) fn check_preconditions(
+    kind: &Kind,
+    object: &Value,
+    options: &Options,
+) -> Result<(), Failure> {
     let name = object::name(object);
     if let Some(wanted) = &options.uid
         && wanted != object::uid(object)

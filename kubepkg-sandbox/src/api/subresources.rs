@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::decode;
-use super::delete::Options;
+use super::delete::{self, Options};
 use super::failure::{Cause, Failure};
 use super::kind::Kind;
 use super::object;
@@ -59,7 +59,10 @@ impl World {
         let current = scale_of(&paths, &old);
         let wanted = match call.method {
             http::Method::GET => return Ok(Answer::json(200, &current)),
-            http::Method::PUT => decode::small(call)?,
+            http::Method::PUT => {
+                let mut writer = Writer::of(call, "UpdateOptions", "scale", now)?;
+                decode::part(("autoscaling", "v1", "Scale"), call, &mut writer)?
+            }
             _ => {
                 let way = Way::of(kind, call)?;
                 patch::changed(kind, way, &current, &call.body)?
@@ -99,13 +102,26 @@ impl World {
         place: &Place,
         now: Timestamp,
     ) -> Result<Answer, Failure> {
-        let body = decode::small(call)?;
+        let mut writer = Writer::of(call, "CreateOptions", "eviction", now)?;
+        let body = decode::part(("policy", "v1", "Eviction"), call, &mut writer)?;
+        if object::name(&body) != place.name {
+            let why = "name in URL does not match name in Eviction object";
+            return Err(Failure::bad_request(why));
+        }
         let old = self.read(kind, place)?;
+        let sent = &body["deleteOptions"];
+        let text = |value: &Value| value.as_str().map(str::to_owned);
         let options = Options {
-            grace: body["deleteOptions"]["gracePeriodSeconds"].as_i64(),
-            dry_run: call.is_dry_run(),
+            uid: text(&sent["preconditions"]["uid"]),
+            version: text(&sent["preconditions"]["resourceVersion"]),
+            grace: sent["gracePeriodSeconds"].as_i64(),
+            dry_run: call.is_dry_run() || object::list(&sent["dryRun"]).any(|one| one == "All"),
             ..Options::default()
         };
+        delete::check_preconditions(kind, &old, &options)?;
+        if options.dry_run {
+            return Ok(success(201));
+        }
         self.begin_delete(kind, &old, &options, now);
         Ok(success(201))
     }
@@ -135,9 +151,34 @@ impl World {
         place: &Place,
         now: Timestamp,
     ) -> Result<Answer, Failure> {
-        let body = decode::small(call)?;
+        let mut writer = Writer::of(call, "CreateOptions", "token", now)?;
+        let body = decode::part(
+            ("authentication.k8s.io", "v1", "TokenRequest"),
+            call,
+            &mut writer,
+        )?;
         let account = self.read(kind, place)?;
         let seconds = body["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
+        let name = object::name(&body);
+        let cause = if !name.is_empty() && name != place.name {
+            let why = "must match the service account name if specified";
+            Some((
+                place.name.as_str(),
+                Cause::invalid("metadata.name", &json!(name), why),
+            ))
+        } else {
+            let why = match seconds {
+                ..600 => Some("may not specify a duration less than 10 minutes"),
+                600..=0x1_0000_0000 => None,
+                _ => Some("may not specify a duration larger than 2^32 seconds"),
+            };
+            let at = "spec.expirationSeconds";
+            why.map(|why| ("", Cause::invalid(at, &json!(seconds), why)))
+        };
+        if let Some((name, cause)) = cause {
+            let group = "authentication.k8s.io";
+            return Err(Failure::invalid(group, "TokenRequest", name, &[cause]));
+        }
         let until = now + SignedDuration::from_secs(seconds.clamp(600, 1 << 32));
         let audiences = match body["spec"]["audiences"].as_array() {
             Some(some) if !some.is_empty() => json!(some),
@@ -169,7 +210,9 @@ impl World {
 fn success(status: u16) -> Answer {
     Answer::json(
         status,
-        &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
+        &json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": status,
+        }),
     )
 }
 

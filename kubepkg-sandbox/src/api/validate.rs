@@ -188,6 +188,7 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
         _ if kind.custom.is_some() => {}
         ("", "configmaps") => settings::config_map(&mut causes, object),
         ("", "services") => service::service(&mut causes, spec),
+        ("", "namespaces") => settings::namespace(&mut causes, spec),
         ("", "secrets") => settings::secret(&mut causes, object),
         ("", "limitranges") => settings::limit_range(&mut causes, spec),
         ("", "resourcequotas") => settings::quota(&mut causes, spec),

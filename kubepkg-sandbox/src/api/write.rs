@@ -257,7 +257,15 @@ impl World {
         let sent_name = if generated { "" } else { &name };
         self.admit_writer(kind, sent_name, Change::Create(&object), writer)?;
         if self.store.get(&kind.stored_in, namespace, &name).is_some() {
-            return Err(Failure::already_exists(kind, &name));
+            let mut failure = Failure::already_exists(kind, &name);
+            if !prefix.is_empty() {
+                failure.message +=
+                    ", the server was not able to generate a unique name for the object";
+                if let Some(details) = &mut failure.details {
+                    details["retryAfterSeconds"] = 1.into();
+                }
+            }
+            return Err(failure);
         }
         check_size(&object)?;
         if writer.dry_run {

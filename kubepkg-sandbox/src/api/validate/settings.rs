@@ -239,6 +239,24 @@ pub(super) fn quota(causes: &mut Vec<Cause>, spec: &Value) {
     }
 }
 
+/// The finalizers of a namespace.
+pub(super) fn namespace(causes: &mut Vec<Cause>, spec: &Value) {
+    for (index, finalizer) in list(&spec["finalizers"]).enumerate() {
+        let name = finalizer.as_str().unwrap_or_default();
+        let at = format!("spec.finalizers[{index}]");
+        let wrong = names::qualified_name(name);
+        if wrong.is_empty() && !name.contains('/') && name != "kubernetes" {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid(at.clone(), finalizer, why));
+        }
+        causes.extend(
+            wrong
+                .iter()
+                .map(|why| Cause::invalid(at.clone(), finalizer, why)),
+        );
+    }
+}
+
 pub(super) fn priority_class(causes: &mut Vec<Cause>, class: &Value) {
     let own = object::name(class);
     if own.starts_with("system-") {

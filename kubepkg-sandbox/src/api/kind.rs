@@ -58,6 +58,15 @@ impl Kind {
         qualify(&self.plural, &self.group)
     }
 
+    /// The group of the server's own type, which refusals name: Events of both groups are of one.
+    pub(crate) fn own_group(&self) -> &str {
+        if self.is("events.k8s.io", "events") {
+            ""
+        } else {
+            &self.group
+        }
+    }
+
     /// `group/version`, or `v1`.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() {

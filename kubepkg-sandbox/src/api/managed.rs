@@ -49,27 +49,30 @@ pub(crate) fn custom_type(kind: &GroupVersionKind, schema: &Value, preserve: boo
     made
 }
 
-/// The versions of a resource.
+/// The versions of a resource, within its group: what was written by way of the other group for Events is forgotten.
 struct Served<'a> {
     registry: &'a Registry,
     kind: &'a Kind,
 }
 
+impl Served<'_> {
+    fn version(&self, api_version: &str) -> Option<&Kind> {
+        let found = self.registry.of_kind(api_version, &self.kind.kind)?;
+        let same = found.stored_in == self.kind.stored_in && found.group == self.kind.group;
+        same.then_some(found)
+    }
+}
+
 impl Versions for Served<'_> {
     fn type_in(&self, api_version: &str) -> Option<Type> {
-        self.registry
-            .of_kind(api_version, &self.kind.kind)
-            .filter(|other| other.stored_in == self.kind.stored_in)
-            .map(|other| type_of(other))
+        self.version(api_version).map(type_of)
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Option<Value>, String> {
-        let other = self.registry.of_kind(api_version, &self.kind.kind);
-        Ok(other.map(|other| {
+        Ok(self.version(api_version).map(|other| {
             let from = object["apiVersion"].as_str().unwrap_or_default();
-            let from = self.registry.of_kind(from, &self.kind.kind);
-            let stored =
-                super::convert::stored(from.map_or(self.kind, |from| from), object.clone());
+            let from = self.version(from).unwrap_or(self.kind);
+            let stored = super::convert::stored(from, object.clone());
             encode::with_type(other, &stored)
         }))
     }

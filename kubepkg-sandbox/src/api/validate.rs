@@ -7,6 +7,7 @@
 mod autoscale;
 mod budget;
 mod container;
+mod event;
 mod immutable;
 mod ingress;
 mod job;
@@ -47,6 +48,9 @@ pub(crate) fn new(kind: &Kind, object: &Value) -> Vec<Cause> {
         ingress::new(&mut causes, object);
     }
     causes.extend(of_kind(kind, object));
+    if kind.is("events.k8s.io", "events") {
+        event::new(&mut causes, object);
+    }
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         causes.extend(of_schema(crd::definition::check(object)));
     }
@@ -118,6 +122,9 @@ pub(crate) fn changed(
     }
     causes.extend(of_kind(kind, new));
     causes.extend(immutable::immutable(kind, old, new));
+    if kind.is("events.k8s.io", "events") {
+        causes.extend(event::changed(old, new));
+    }
     if subresource.is_empty() && kind.is("", "pods") {
         causes.extend(kept::pod(old, new));
     }
@@ -176,7 +183,7 @@ fn name_rule(kind: &Kind) -> fn(&str) -> Vec<String> {
     match (kind.group.as_str(), kind.plural.as_str()) {
         _ if kind.custom.is_some() => names::subdomain,
         ("", "namespaces" | "services") => names::label,
-        ("rbac.authorization.k8s.io", _) => names::path_segment,
+        ("rbac.authorization.k8s.io", _) | ("", "events") => names::path_segment,
         _ => names::subdomain,
     }
 }
@@ -186,6 +193,7 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     match (kind.group.as_str(), kind.plural.as_str()) {
         _ if kind.custom.is_some() => {}
+        ("" | "events.k8s.io", "events") => event::event(&mut causes, kind, object),
         ("", "configmaps") => settings::config_map(&mut causes, object),
         ("", "services") => service::service(&mut causes, spec),
         ("", "namespaces") => settings::namespace(&mut causes, spec),

@@ -244,7 +244,7 @@ impl World {
         let causes = validate::new(kind, &object);
         if !causes.is_empty() {
             return Err(Failure::invalid(
-                &kind.group,
+                kind.own_group(),
                 &kind.kind,
                 object::name(&object),
                 &causes,
@@ -308,7 +308,12 @@ impl World {
         check_identity(kind, old, &new, writer)?;
         let frozen = validate::frozen(old, &new);
         if !frozen.is_empty() {
-            return Err(Failure::invalid(&kind.group, &kind.kind, &name, &frozen));
+            return Err(Failure::invalid(
+                kind.own_group(),
+                &kind.kind,
+                &name,
+                &frozen,
+            ));
         }
         let sent_fields = prepare::take_managed_fields(&mut new);
         for field in [
@@ -351,7 +356,12 @@ impl World {
         let warnings = &mut writer.warnings;
         let causes = validate::changed(kind, (old, &new), &writer.subresource, warnings);
         if !causes.is_empty() {
-            return Err(Failure::invalid(&kind.group, &kind.kind, &name, &causes));
+            return Err(Failure::invalid(
+                kind.own_group(),
+                &kind.kind,
+                &name,
+                &causes,
+            ));
         }
         writer.warn(kind, Some(old), &new);
         managed::put(&mut new, fields);

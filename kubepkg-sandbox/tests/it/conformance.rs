@@ -439,6 +439,7 @@ suites!(
     definitions,
     deleting,
     discovery,
+    events,
     kinds,
     lists,
     nulls,

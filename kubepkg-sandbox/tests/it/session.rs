@@ -148,7 +148,10 @@ fn masks() -> Vec<(Regex, &'static str)> {
         (r"https://127\.0\.0\.1:\d+", "<server>"),
         (r"\b\d+[smhd](\d+[smh])?\b", "<age>"),
         // What the Go client logs of a watch that helm ends.
-        (r"(?m)^E\d{4} .*request\.go:\d+\].*context canceled.*\n", ""),
+        (
+            r"(?m)^[EIW]\d{4} .*(reflector|request)\.go:\d+\].*context canceled.*\n",
+            "",
+        ),
         (r"[ \t]+", " "),
         (r"(?m) $", ""),
     ]

@@ -239,4 +239,4 @@ macro_rules! sessions {
     };
 }
 
-sessions!(basics, helm, kubectl);
+sessions!(basics, helm, inspecting, kubectl);

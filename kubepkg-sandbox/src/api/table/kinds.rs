@@ -270,20 +270,21 @@ pub(super) fn ingress(value: &Value, now: Timestamp) -> Vec<Value> {
 pub(super) fn autoscaler(value: &Value, now: Timestamp) -> Vec<Value> {
     let spec = &value["spec"];
     let target = &spec["scaleTargetRef"];
-    let targets: Vec<String> = list(&spec["metrics"])
-        .map(|metric| {
-            let resource = &metric["resource"];
-            let wanted = &resource["target"]["averageUtilization"];
-            match wanted.as_i64() {
-                Some(wanted) => format!("{}: <unknown>/{wanted}%", text(resource, "name")),
-                None => "<unknown>".to_owned(),
-            }
-        })
+    let found: Vec<&Value> = list(&value["status"]["currentMetrics"]).collect();
+    let mut targets: Vec<String> = list(&spec["metrics"])
+        .enumerate()
+        .map(|(index, metric)| measured(metric, found.get(index).copied().unwrap_or(&Value::Null)))
         .collect();
+    let more = targets.len().saturating_sub(METRICS);
+    targets.truncate(METRICS);
+    let mut targets = targets.join(", ");
+    if more > 0 {
+        targets.push_str(&format!(" + {more} more..."));
+    }
     vec![
         json!(object::name(value)),
         json!(format!("{}/{}", text(target, "kind"), text(target, "name"))),
-        json!(or_none(&targets.join(", "))),
+        json!(or_none(&targets)),
         json!(
             spec["minReplicas"]
                 .as_i64()
@@ -293,4 +294,43 @@ pub(super) fn autoscaler(value: &Value, now: Timestamp) -> Vec<Value> {
         json!(value["status"]["currentReplicas"].as_i64().unwrap_or(0)),
         json!(age_of(&value["metadata"]["creationTimestamp"], now)),
     ]
+}
+
+/// Metrics of an autoscaler that a table shows.
+const METRICS: usize = 2;
+
+/// What an autoscaler looks at: what it has found, and what it wants.
+fn measured(metric: &Value, found: &Value) -> String {
+    let kind = text(metric, "type");
+    let (field, named) = match kind {
+        "External" => ("external", false),
+        "Pods" => ("pods", false),
+        "Object" => ("object", false),
+        "Resource" => ("resource", true),
+        "ContainerResource" => ("containerResource", true),
+        _ => return "<unknown type>".to_owned(),
+    };
+    let (target, current) = (&metric[field]["target"], &found[field]["current"]);
+    let seen = |field: &str| current[field].as_str().unwrap_or("<unknown>");
+    let percent = |of: &Value, none: &str| {
+        let number = of["averageUtilization"].as_i64();
+        number.map_or_else(|| none.to_owned(), |number| format!("{number}%"))
+    };
+    let shown = match target["averageValue"].as_str() {
+        Some(wanted) if named || kind == "Pods" => format!("{}/{wanted}", seen("averageValue")),
+        Some(wanted) => format!("{}/{wanted} (avg)", seen("averageValue")),
+        None if named => {
+            let (current, target) = (percent(current, "<unknown>"), percent(target, "<auto>"));
+            format!("{current}/{target}")
+        }
+        None => format!(
+            "{}/{}",
+            seen("value"),
+            target["value"].as_str().unwrap_or("0")
+        ),
+    };
+    if named {
+        return format!("{}: {shown}", text(&metric[field], "name"));
+    }
+    shown
 }

@@ -277,10 +277,10 @@ pub(super) fn autoscaler(value: &Value, now: Timestamp) -> Vec<Value> {
         .collect();
     let more = targets.len().saturating_sub(METRICS);
     targets.truncate(METRICS);
-    let mut targets = targets.join(", ");
-    if more > 0 {
-        targets.push_str(&format!(" + {more} more..."));
-    }
+    let targets = match more {
+        0 => targets.join(", "),
+        more => format!("{} + {more} more...", targets.join(", ")),
+    };
     vec![
         json!(object::name(value)),
         json!(format!("{}/{}", text(target, "kind"), text(target, "name"))),

@@ -217,7 +217,7 @@ impl FieldSet {
         }
     }
 
-    /// Every field, parents before children.
+    /// Every field: those of a level before those below them, as the API server lists them.
     pub fn paths(&self) -> Vec<Path> {
         let (mut found, mut prefix) = (Vec::new(), Vec::new());
         self.collect(&mut prefix, &mut found);
@@ -225,11 +225,12 @@ impl FieldSet {
     }
 
     fn collect(&self, prefix: &mut Vec<PathElement>, found: &mut Vec<Path>) {
+        for (element, _) in self.nodes.iter().filter(|(_, node)| node.member) {
+            let path = prefix.iter().chain([element]);
+            found.push(Path(path.cloned().collect()));
+        }
         for (element, node) in &self.nodes {
             prefix.push(element.clone());
-            if node.member {
-                found.push(Path(prefix.clone()));
-            }
             node.children.collect(prefix, found);
             prefix.pop();
         }

@@ -161,13 +161,18 @@ impl Walk<'_> {
             Value::Object(fields) => fields,
             other => return self.error(at, format!("expected map, got &{{{}}}", go::plain(other))),
         };
+        let mut unknown = None;
         for (key, value) in fields {
-            let at = at.then(Step::Field(key));
             match map.type_of(key) {
-                Some(id) => self.value(value, id, at),
-                // The first unknown field is the only one that is named.
-                None => return self.error(at, "field not declared in schema".to_owned()),
+                Some(id) => self.value(value, id, at.then(Step::Field(key))),
+                None => unknown = unknown.or(Some(key)),
             }
+        }
+        // One unknown field is named, with whatever else is wrong. The API server ends there, having looked at the
+        // fields in any order.
+        if let Some(key) = unknown {
+            let at = at.then(Step::Field(key));
+            self.error(at, "field not declared in schema".to_owned());
         }
     }
 }

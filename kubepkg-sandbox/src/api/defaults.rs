@@ -72,6 +72,12 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
             });
             phase(object, "Pending");
         }
+        ("", "podtemplates") => at(object, "/template/spec", pod::pod),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => {
+            at(object, "/spec/limited", |limited| {
+                default(limited, "lendablePercent", 0);
+            });
+        }
         ("", "replicationcontrollers") => replication_controller(object),
         ("apiregistration.k8s.io", _) => at(object, "/spec/service", |service| {
             default(service, "port", 443);

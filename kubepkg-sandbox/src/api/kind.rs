@@ -95,7 +95,7 @@ impl Kind {
     ///
     /// The list follows `PrepareForCreate` of the strategies in `pkg/registry` of Kubernetes.
     pub(crate) fn has_generation(&self) -> bool {
-        const COUNTED: [&str; 23] = [
+        const COUNTED: [&str; 24] = [
             "customresourcedefinitions",
             "cronjobs",
             "daemonsets",
@@ -111,6 +111,7 @@ impl Kind {
             "networkpolicies",
             "poddisruptionbudgets",
             "pods",
+            "podtemplates",
             "priorityclasses",
             "prioritylevelconfigurations",
             "replicasets",

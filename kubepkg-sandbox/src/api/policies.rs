@@ -101,18 +101,23 @@ impl Asker {
         }
     }
 
-    /// The groups that everybody of this name is in.
-    pub(crate) fn groups(user: &str) -> Vec<String> {
+    /// A user as the API tells of one. Whoever is no service account is an administrator, with an identifier that is
+    /// the name.
+    pub(crate) fn user_info(user: &str) -> Value {
         let account = user.strip_prefix("system:serviceaccount:");
-        let mut groups = match account.and_then(|account| account.split_once(':')) {
-            Some((namespace, _)) => vec![
-                "system:serviceaccounts".to_owned(),
-                format!("system:serviceaccounts:{namespace}"),
-            ],
-            None => vec!["system:masters".to_owned()],
-        };
-        groups.push("system:authenticated".to_owned());
-        groups
+        match account.and_then(|account| account.split_once(':')) {
+            Some((namespace, _)) => json!({
+                "username": user,
+                "groups": [
+                    "system:serviceaccounts",
+                    format!("system:serviceaccounts:{namespace}"),
+                    "system:authenticated",
+                ],
+            }),
+            None => json!({
+                "username": user, "uid": user, "groups": ["system:masters", "system:authenticated"],
+            }),
+        }
     }
 }
 
@@ -161,7 +166,7 @@ impl<'r> Request<'r> {
             "uid": "", "kind": kind_of(of), "resource": resource_of(of),
             "requestKind": kind_of(self.kind), "requestResource": resource_of(self.kind),
             "operation": self.change.operation(),
-            "userInfo": {"username": self.asker.user, "groups": Asker::groups(&self.asker.user)},
+            "userInfo": Asker::user_info(&self.asker.user),
             "dryRun": self.asker.dry_run, "options": self.options(),
         });
         let texts = [

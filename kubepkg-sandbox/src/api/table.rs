@@ -2,6 +2,7 @@
 //! Kubernetes.
 
 mod kinds;
+mod plain;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -252,20 +253,8 @@ pub(crate) fn cells(kind: &Kind, value: &Value, now: Timestamp) -> Vec<Value> {
             ]
         }
         ("autoscaling", _) => autoscaler(value, now),
-        _ => plain(kind, value, now),
+        _ => plain::cells(kind, value, now),
     }
-}
-
-/// Kinds without a printer: name, and the age where there is a column for it.
-fn plain(kind: &Kind, value: &Value, now: Timestamp) -> Vec<Value> {
-    let columns = kind.columns.iter();
-    let cells = columns.map(|column| match text(column, "name") {
-        "Name" => json!(object::name(value)),
-        "Created At" => value["metadata"]["creationTimestamp"].clone(),
-        "Age" => json!(age_of(&value["metadata"]["creationTimestamp"], now)),
-        _ => json!("<unknown>"),
-    });
-    cells.collect()
 }
 
 fn custom_cells(written: &Value, value: &Value, now: Timestamp) -> Vec<Value> {

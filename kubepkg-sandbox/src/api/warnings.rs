@@ -119,6 +119,18 @@ pub(crate) fn of(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<String
             }
         }
         ("", "services") => service(object, &mut said),
+        ("storage.k8s.io", "csidrivers") if new => {
+            let spec = &object["spec"];
+            if list(&spec["tokenRequests"]).next().is_some()
+                && spec["serviceAccountTokenInSecrets"].is_null()
+            {
+                said.push(
+                    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to \
+                     prevent possible logging of tokens in volume attributes"
+                        .to_owned(),
+                );
+            }
+        }
         ("", "persistentvolumeclaims") => {
             let key = "volume.beta.kubernetes.io/storage-class";
             if object["metadata"]["annotations"].get(key).is_some() {

@@ -368,7 +368,7 @@ impl World {
                 "incomplete": false,
             }),
             "SelfSubjectReview" => json!({
-                "userInfo": {"username": call.user.0, "groups": Asker::groups(&call.user.0)},
+                "userInfo": Asker::user_info(&call.user.0),
             }),
             "TokenReview" => json!({"user": {}, "error": "the sandbox knows one token"}),
             _ => json!({"allowed": true}),

@@ -446,6 +446,7 @@ suites!(
     patches,
     pods,
     queries,
+    rare,
     removal,
     policies,
     rules,

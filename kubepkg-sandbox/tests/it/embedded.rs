@@ -10,7 +10,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch,
@@ -103,6 +103,44 @@ async fn a_closure_is_the_controller_of_a_kind_of_somebody_else() {
     assert_eq!(
         (is_ready("before").await, is_ready("after").await),
         (json!(true), json!(true))
+    );
+}
+
+#[tokio::test]
+async fn config_maps_and_secrets_hold_a_mebibyte_at_most() {
+    const MOST: usize = 1024 * 1024;
+    let client = standing().client();
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let secrets: Api<Secret> = Api::default_namespaced(client);
+    let make = async |name: &str, bytes: usize| {
+        let metadata = json!({"name": name});
+        let map = json!({"metadata": metadata, "data": {"a": "x".repeat(bytes)}});
+        let map = serde_json::from_value(map).unwrap();
+        let map = maps.create(&PostParams::default(), &map).await;
+        let secret = json!({"metadata": metadata, "stringData": {"a": "x".repeat(bytes)}});
+        let secret = serde_json::from_value(secret).unwrap();
+        let secret = secrets.create(&PostParams::default(), &secret).await;
+        let words = |refused: kube::Error| match refused {
+            kube::Error::Api(status) => status.message,
+            other => other.to_string(),
+        };
+        (
+            map.map(drop).map_err(words),
+            secret.map(drop).map_err(words),
+        )
+    };
+    assert_eq!(make("fits", MOST).await, (Ok(()), Ok(())));
+    let refused = |what: &str| {
+        Err(format!(
+            "{what}: Too long: may not be more than 1048576 bytes"
+        ))
+    };
+    assert_eq!(
+        make("big", MOST + 1).await,
+        (
+            refused("ConfigMap \"big\" is invalid: []"),
+            refused("Secret \"big\" is invalid: data")
+        )
     );
 }
 

@@ -131,6 +131,21 @@ pub(super) fn node(value: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
+/// Ways to use a volume, in short and in the order of the server.
+pub(super) fn modes(modes: &Value) -> String {
+    const MODES: [(&str, &str); 4] = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    let given = MODES
+        .iter()
+        .filter(|(mode, _)| list(modes).any(|one| one == mode));
+    let short: Vec<&str> = given.map(|(_, short)| *short).collect();
+    short.join(",")
+}
+
 pub(super) fn claim(value: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&value["spec"], &value["status"]);
     let phase = if object::terminating(value) {
@@ -139,19 +154,10 @@ pub(super) fn claim(value: &Value, now: Timestamp) -> Vec<Value> {
         text(status, "phase")
     };
     let bound = !text(spec, "volumeName").is_empty();
-    let modes: Vec<&str> = list(&status["accessModes"])
-        .filter_map(|mode| match mode.as_str()? {
-            "ReadWriteOnce" => Some("RWO"),
-            "ReadOnlyMany" => Some("ROX"),
-            "ReadWriteMany" => Some("RWX"),
-            "ReadWriteOncePod" => Some("RWOP"),
-            _ => None,
-        })
-        .collect();
     let (capacity, modes) = if bound {
         (
             text(&status["capacity"], "storage").to_owned(),
-            modes.join(","),
+            modes(&status["accessModes"]),
         )
     } else {
         (String::new(), String::new())

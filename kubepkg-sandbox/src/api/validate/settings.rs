@@ -13,6 +13,8 @@ use crate::api::names;
 use crate::api::object::{self, list, text};
 use crate::api::quantity;
 
+/// What a ConfigMap or a Secret may hold, in bytes.
+const MAX_DATA: usize = 1024 * 1024;
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 fn keys(causes: &mut Vec<Cause>, object: &Value, field: &str) {
@@ -31,11 +33,33 @@ pub(super) fn config_map(causes: &mut Vec<Cause>, map: &Value) {
         }
     }
     keys(causes, map, "binaryData");
+    let texts = map["data"].as_object().into_iter().flatten();
+    let texts: usize = texts
+        .map(|(_, value)| value.as_str().map_or(0, str::len))
+        .sum();
+    if texts + bytes(&map["binaryData"]) > MAX_DATA {
+        // Of the object as a whole.
+        causes.push(Cause::too_long("[]", MAX_DATA));
+    }
+}
+
+/// How many bytes encoded values hold.
+fn bytes(data: &Value) -> usize {
+    let values = data.as_object().into_iter().flatten();
+    let values = values.filter_map(|(_, value)| value.as_str());
+    values
+        .map(|text| {
+            text.len() / 4 * 3 - text.bytes().rev().take_while(|sign| *sign == b'=').count()
+        })
+        .sum()
 }
 
 pub(super) fn secret(causes: &mut Vec<Cause>, secret: &Value) {
     keys(causes, secret, "data");
     let data = &secret["data"];
+    if bytes(data) > MAX_DATA {
+        causes.push(Cause::too_long("data", MAX_DATA));
+    }
     let mut required = |wanted: &[&str]| {
         for key in wanted {
             if data[*key].is_null() {

@@ -333,8 +333,11 @@ impl World {
         }
         object::unset(&mut new, "selfLink");
         defaults::apply(kind, &mut new, writer.way);
+        // Whoever chooses a node owns nothing, and the pod counts as unchanged.
+        let binds = writer.subresource == "binding";
         let fields = match writer.managed.take() {
             Some(fields) => fields,
+            None if binds => old["metadata"]["managedFields"].clone(),
             None => managed::updated(
                 &self.registry,
                 kind,
@@ -349,7 +352,7 @@ impl World {
             service_addresses::change(self, kind, old, &mut new)?;
         }
         defaults::carried(kind, old, &mut new);
-        if kind.has_generation() && prepare::spec_changed(kind, old, &new) {
+        if kind.has_generation() && !binds && prepare::spec_changed(kind, old, &new) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
             object::set(&mut new, "generation", generation + 1);
         }

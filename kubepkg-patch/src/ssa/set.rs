@@ -299,3 +299,18 @@ impl<'p> FromIterator<&'p Path> for FieldSet {
         set
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As kube-apiserver lists conflicts: an image before the value of a variable.
+    #[test]
+    fn fields_of_a_level_come_before_those_below_it() {
+        let mut set = FieldSet::new();
+        set.insert(&[PathElement::field("env"), PathElement::field("value")]);
+        set.insert(&[PathElement::field("image")]);
+        let paths: Vec<String> = set.paths().iter().map(ToString::to_string).collect();
+        assert_eq!(paths, [".image", ".env.value"]);
+    }
+}

@@ -201,3 +201,24 @@ fn scalar_offence(scalar: Scalar, value: &Value) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+    use crate::schema::GroupVersionKind;
+    use serde_json::json;
+
+    #[test]
+    fn an_unknown_field_hides_no_wrong_type() {
+        let kind = GroupVersionKind::new("apps/v1", "Deployment");
+        let kind = builtin::model().kind(&kind).unwrap();
+        let object = json!({"extra": 1, "other": 2, "spec": {"replicas": "two"}});
+        let wrong = validate(&object, &kind, false).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "errors:\n  .spec.replicas: expected numeric (int or float), got string\n  .extra: field not declared in \
+             schema"
+        );
+    }
+}

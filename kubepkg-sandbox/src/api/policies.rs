@@ -11,6 +11,7 @@ mod environment;
 mod matching;
 mod program;
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -292,6 +293,14 @@ impl World {
             Err(why) => return misconfigured("policy", &why, None),
         };
         let compiled = Policy::of(spec);
+        // The same for all bindings, and not needed where none is about the request.
+        let seen = LazyCell::new(|| Input {
+            object: request.seen(&about.kind, request.change.object()),
+            old: request.seen(&about.kind, request.change.old()),
+            request: request.as_variable(&about.kind),
+            namespace: self.namespace_of(request),
+            params: Held::Null,
+        });
         let mut denials = Vec::new();
         for binding in bindings {
             let bound = object::name(binding);
@@ -304,11 +313,8 @@ impl World {
             };
             for params in all {
                 let input = Input {
-                    object: request.seen(&about.kind, request.change.object()),
-                    old: request.seen(&about.kind, request.change.old()),
-                    request: request.as_variable(&about.kind),
-                    namespace: self.namespace_of(request),
                     params,
+                    ..seen.clone()
                 };
                 let findings = compiled.judge(&input, fails).into_iter();
                 denials

@@ -64,11 +64,6 @@ impl Environment {
         composed.insert(name.to_owned(), kept(of));
     }
 
-    /// With a name that stands for nobody knows what.
-    pub(crate) fn add_unknown(&mut self, name: &str) {
-        self.add(name, &Type::Dyn);
-    }
-
     fn variables(&self) -> Vec<(&'static str, Type)> {
         let mut all = vec![
             ("object", Type::Dyn),

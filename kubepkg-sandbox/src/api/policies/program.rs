@@ -21,6 +21,7 @@ const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// What expressions look at.
+#[derive(Clone)]
 pub(super) struct Input {
     pub(super) object: Held,
     pub(super) old: Held,
@@ -197,11 +198,8 @@ impl Policy {
     fn applies(&self, input: &Input) -> Result<bool, String> {
         // Conditions don't see the namespace.
         let input = Input {
-            object: input.object.clone(),
-            old: input.old.clone(),
-            request: input.request.clone(),
             namespace: Held::Null,
-            params: input.params.clone(),
+            ..input.clone()
         };
         let mut left = MAX_CONDITIONS;
         let conditions = self.conditions.iter().map(Some);

@@ -8,7 +8,7 @@ use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{self, list, text};
 use crate::api::policies::{Environment, Wanted};
-use crate::crd::cel::RESERVED;
+use crate::crd::cel::{RESERVED, Type};
 
 const EMPTY: &str = "must be non-empty if specified";
 const UNNAMED: &str = "requires metadata.name be non-empty";
@@ -309,7 +309,7 @@ fn variable(causes: &mut Vec<Cause>, at: &str, variable: &Value, environment: &m
         Ok((_, of)) => environment.add(own, &of),
         Err(why) => {
             causes.push(Cause::invalid(at, &json!(source), &why));
-            environment.add_unknown(own);
+            environment.add(own, &Type::Dyn);
         }
     }
 }

@@ -48,9 +48,8 @@ fn bytes(data: &Value) -> usize {
     let values = data.as_object().into_iter().flatten();
     let values = values.filter_map(|(_, value)| value.as_str());
     values
-        .map(|text| {
-            text.len() / 4 * 3 - text.bytes().rev().take_while(|sign| *sign == b'=').count()
-        })
+        .filter_map(|text| kubepkg_yaml::decode_base64(text.as_bytes()).ok())
+        .map(|bytes| bytes.len())
         .sum()
 }
 

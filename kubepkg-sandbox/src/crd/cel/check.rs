@@ -2,7 +2,7 @@
 //!
 //! The checker follows `checker/checker.go` of cel-go 0.26. Macros are checked as they are expanded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cel_syntax::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, SourceInfo,
@@ -49,8 +49,9 @@ impl Checked {
 
 /// Checks an expression over some variables. The error is all that is wrong with it, as cel-go prints it.
 pub(crate) fn check(source: &str, variables: &[(&str, Type)]) -> Result<Checked, String> {
-    let (root, places) = parse(source)?;
+    let (mut root, places) = parse(source)?;
     let mut checker = Checker {
+        rooted: strip_roots(&mut root),
         source,
         places: &places,
         known: Known::default(),
@@ -89,7 +90,31 @@ pub(crate) fn check(source: &str, variables: &[(&str, Type)]) -> Result<Checked,
     Err(all.collect::<Vec<_>>().join("\n"))
 }
 
+/// Takes the dot from names that begin with one, which looks for them from the root on, and that is where everything
+/// stands here. Gives the nodes that had one: a name that is not there is told with it.
+fn strip_roots(root: &mut IdedExpr) -> BTreeSet<u64> {
+    let mut rooted = BTreeSet::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        let name = match &mut node.expr {
+            Expr::Ident(name) => Some(name),
+            Expr::Call(call) => Some(&mut call.func_name),
+            _ => None,
+        };
+        if let Some(name) = name
+            && name.starts_with('.')
+        {
+            name.remove(0);
+            rooted.insert(node.id);
+        }
+        open.extend(super::parts_mut(node));
+    }
+    rooted
+}
+
 struct Checker<'e> {
+    /// Names that were written with a dot before them.
+    rooted: BTreeSet<u64>,
     source: &'e str,
     places: &'e SourceInfo,
     known: Known,
@@ -124,9 +149,10 @@ impl Checker<'_> {
     }
 
     fn undeclared(&mut self, id: u64, name: &str) -> Type {
+        let dot = if self.rooted.contains(&id) { "." } else { "" };
         self.wrong(
             id,
-            format!("undeclared reference to '{name}' (in container '')"),
+            format!("undeclared reference to '{dot}{name}' (in container '')"),
         )
     }
 

@@ -126,6 +126,35 @@ fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
     }
 }
 
+/// The same, to be changed.
+fn parts_mut(node: &mut IdedExpr) -> Vec<&mut IdedExpr> {
+    match &mut node.expr {
+        Expr::Call(call) => {
+            let target = call.target.iter_mut().map(AsMut::as_mut);
+            target.chain(&mut call.args).collect()
+        }
+        Expr::Select(select) => vec![&mut select.operand],
+        Expr::List(list) => list.elements.iter_mut().collect(),
+        Expr::Map(map) => map
+            .entries
+            .iter_mut()
+            .filter_map(|entry| match &mut entry.expr {
+                EntryExpr::MapEntry(entry) => Some(entry),
+                EntryExpr::StructField(_) => None,
+            })
+            .flat_map(|entry| [&mut entry.key, &mut entry.value])
+            .collect(),
+        Expr::Comprehension(all) => vec![
+            &mut all.iter_range,
+            &mut all.accu_init,
+            &mut all.loop_cond,
+            &mut all.loop_step,
+            &mut all.result,
+        ],
+        _ => Vec::new(),
+    }
+}
+
 fn map_entry(entry: &IdedEntryExpr) -> Option<&MapEntryExpr> {
     match &entry.expr {
         EntryExpr::MapEntry(entry) => Some(entry),

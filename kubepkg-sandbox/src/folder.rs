@@ -50,7 +50,7 @@ pub(crate) struct Description {
 pub(crate) struct Folder {
     path: PathBuf,
     remove: bool,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Folder {
@@ -260,15 +260,26 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// A locked file.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file is not enough: a child that is just being started has it, too, for a moment.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
 /// Locks a file, which is made when it is not there; none when another process has it.
-pub(crate) fn take_lock(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn take_lock(path: &Path) -> io::Result<Option<Lock>> {
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .open(path)?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => Ok(Some(Lock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(source)) => Err(source),
     }

@@ -2,13 +2,15 @@
 //!
 //! Events have two groups with other field names for the same objects; they are kept as those of
 //! the group without a name. Custom resources are converted by changing `apiVersion` alone, the
-//! strategy `None`; `autoscaling/v1` is shown as far as it has a place for what `v2` says.
+//! strategy `None`, and by dropping what the other version has no field for; `autoscaling/v1` is shown as far as it has a place for what `v2` says.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
+use crate::crd;
 
 /// Field in the group without a name, field in `events.k8s.io`.
 const EVENT_FIELDS: [(&str, &str); 7] = [
@@ -23,6 +25,14 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
 
 /// The object as a version shows it.
 pub(crate) fn shown<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
+    if let Some(custom) = &kind.custom {
+        if !custom.has_others {
+            return Cow::Borrowed(object);
+        }
+        let mut object = object.clone();
+        crd::prune(&mut object, &custom.schema);
+        return Cow::Owned(object);
+    }
     match (kind.group.as_str(), kind.version.as_str()) {
         ("events.k8s.io", _) => Cow::Owned(renamed(object, true)),
         ("autoscaling", "v1") => Cow::Owned(autoscaler_v1(object)),
@@ -36,6 +46,27 @@ pub(crate) fn stored(kind: &Kind, object: Value) -> Value {
         ("events.k8s.io", _) => renamed(&object, false),
         ("autoscaling", "v1") => autoscaler_v2(object),
         _ => object,
+    }
+}
+
+/// The object as a change of it through this version begins.
+pub(crate) fn read(kind: &Kind, object: &Arc<Value>) -> Arc<Value> {
+    match kind.custom.as_ref().map(|_| shown(kind, object)) {
+        Some(Cow::Owned(shown)) => Arc::new(shown),
+        _ => Arc::clone(object),
+    }
+}
+
+/// A custom resource as it is read back once it is stored: with the fields of the version in which it is stored, and
+/// with what that one has for those that are missing.
+pub(crate) fn read_back(kind: &Kind, object: &mut Value) {
+    let Some(custom) = &kind.custom else { return };
+    match &custom.stored {
+        Some(stored) => {
+            crd::prune(object, stored);
+            crd::set_defaults(object, stored);
+        }
+        None => crd::set_defaults(object, &custom.schema),
     }
 }
 

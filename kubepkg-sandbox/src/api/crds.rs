@@ -16,31 +16,66 @@ use super::registry::Served;
 use super::store::Event;
 use super::world::World;
 use super::write::Writer;
+use crate::crd;
 
-const TABLE: &str = "customresourcedefinitions.apiextensions.k8s.io";
+pub(crate) const TABLE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Serves what the definitions in the store say. What is served already is not made again.
 pub(crate) fn serve(world: &mut World) {
     let mut all = Vec::new();
+    let mut changed = Vec::new();
     for (_, definition) in world.store.list(TABLE, "", None) {
         if condition(definition, "Established") != Some(true) {
             continue;
         }
-        let known = world.registry.served(object::name(definition));
-        let known = known.filter(|served| {
+        let served = world.registry.served(object::name(definition));
+        let known = served.filter(|served| {
             served.definition["spec"] == definition["spec"]
                 && served.definition["status"]["acceptedNames"]
                     == definition["status"]["acceptedNames"]
         });
-        let kinds = match known {
-            Some(served) => served.kinds.clone(),
-            None => kinds_of(definition).into_iter().map(Arc::new).collect(),
+        let kinds = if let Some(served) = known {
+            served.kinds.clone()
+        } else {
+            let before = served.map(|served| Arc::clone(&served.definition));
+            changed.push((before, Arc::clone(definition)));
+            kinds_of(definition).into_iter().map(Arc::new).collect()
         };
         let definition = Arc::clone(definition);
         all.push(Served { definition, kinds });
     }
     world.registry.set_custom(all);
+    for (before, definition) in changed {
+        show_anew(world, before.as_deref(), &definition);
+    }
+}
+
+/// The version in which objects are stored, as the definition has it.
+fn storage(definition: &Value) -> &Value {
+    object::list(&definition["spec"]["versions"])
+        .find(|version| version["storage"] == true)
+        .unwrap_or(&Value::Null)
+}
+
+/// Shows objects by the schema that the version in which they were stored has now. A version that is no longer there
+/// is taken for the one that has come in its place.
+fn show_anew(world: &mut World, before: Option<&Value>, definition: &Value) {
+    let current = storage(definition);
+    let name = |version: &Value| -> Arc<str> { object::text(version, "name").into() };
+    let (before, after) = (name(before.map_or(current, storage)), name(current));
+    let plural = object::text(&definition["status"]["acceptedNames"], "plural");
+    let table = qualify(plural, object::text(&definition["spec"], "group"));
+    let show = |version: &str, object: &Value| {
+        let found =
+            object::list(&definition["spec"]["versions"]).find(|one| one["name"] == version);
+        let schema = &found.unwrap_or(current)["schema"]["openAPIV3Schema"];
+        let mut object = object.clone();
+        crd::prune(&mut object, schema);
+        crd::set_defaults(&mut object, schema);
+        object
+    };
+    world.store.show_anew(&table, (&before, &after), show);
 }
 
 /// The status of a condition.
@@ -56,6 +91,7 @@ fn kinds_of(definition: &Value) -> Vec<Kind> {
     let group = object::text(spec, "group");
     let plural = object::text(names, "plural");
     let stored_in: Arc<str> = qualify(plural, group).into();
+    let stored = Arc::new(storage(definition)["schema"]["openAPIV3Schema"].clone());
     let texts = |value: &Value| -> Vec<String> {
         let all = object::list(value).filter_map(Value::as_str);
         all.map(str::to_owned).collect()
@@ -125,6 +161,8 @@ fn kinds_of(definition: &Value) -> Vec<Kind> {
                         spec["preserveUnknownFields"] == true,
                     ),
                     schema: written["schema"]["openAPIV3Schema"].clone(),
+                    has_others: object::list(&spec["versions"]).nth(1).is_some(),
+                    stored: (written["storage"] != true).then(|| Arc::clone(&stored)),
                     written: written.clone(),
                     deprecation,
                 })),
@@ -219,7 +257,13 @@ fn accepted(world: &World, definition: &Arc<Value>, now: Timestamp) -> Option<Va
     let conflict = conflict(world, definition);
     let known = condition(definition, "NamesAccepted");
     let taken = conflict.is_some() || definition["status"]["acceptedNames"] == *names;
-    if known == Some(conflict.is_none()) && taken {
+    let was = self::condition(definition, "Established") == Some(true);
+    let trusted = was || crd::definition::has_valid_bundle(&definition["spec"]);
+    let established = conflict.is_none() && trusted;
+    if known == Some(conflict.is_none())
+        && taken
+        && self::condition(definition, "Established") == Some(established)
+    {
         return None;
     }
     let mut new = Value::clone(definition);
@@ -233,9 +277,17 @@ fn accepted(world: &World, definition: &Arc<Value>, now: Timestamp) -> Option<Va
             "lastTransitionTime": time, "reason": reason, "message": message,
         })
     };
-    let was = self::condition(definition, "Established") == Some(true);
     let mut conditions = match &conflict {
         None if was => definition["status"]["conditions"].clone(),
+        None if !trusted => json!([
+            condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
+            condition(
+                "Established",
+                false,
+                "InvalidCABundle",
+                "The conversion webhook CABundle is invalid",
+            ),
+        ]),
         None => json!([
             condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
             condition(

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -30,11 +31,11 @@ use serde_json::Value;
 
 use super::store::{Change, Event};
 use super::world::World;
-use crate::folder;
+use crate::folder::{self, Lock};
 use line::Chain;
 
 /// The form of the files. A change that older programs can't read gets the next number.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 /// A log shorter than this is not worth a new `state`.
 const SHORT: u64 = 4 << 20;
 /// Names of files that this module knows.
@@ -69,7 +70,7 @@ pub enum StateError {
         path: PathBuf,
     },
     /// The files were written by another version.
-    #[error("{} has form {found}, and this program reads form {FORM}", path.display())]
+    #[error("{} has form {found}, and this program reads forms 1 to {FORM}", path.display())]
     Form {
         /// The file.
         path: PathBuf,
@@ -152,6 +153,8 @@ struct Head {
 #[serde(rename_all = "camelCase")]
 enum Kept<'a> {
     Object(&'a str, &'a Value),
+    /// An object that was stored in this version, under a definition that has changed since.
+    Older(&'a str, &'a str, &'a Value),
     Issued(&'a BTreeMap<String, String>),
     /// The last line: how many objects there are.
     End(usize),
@@ -189,7 +192,7 @@ impl<'a> From<&'a Event> for Written<'a> {
 #[derive(Debug)]
 pub(crate) struct Journal {
     folder: PathBuf,
-    lock: File,
+    lock: Arc<Lock>,
     log: File,
     number: u64,
     /// Where the log's chain of digests stands.
@@ -221,6 +224,7 @@ impl Journal {
         let lock = folder::take_lock(&lock_path)
             .map_err(StateError::file("lock", &lock_path))?
             .ok_or_else(|| StateError::InUse { path: path.clone() })?;
+        let lock = Arc::new(lock);
         if !path.join(STATE).exists() {
             let world = fresh();
             let journal = Self::begin(path.clone(), lock, 1, &world)
@@ -312,14 +316,14 @@ impl Journal {
 
     /// Writes a new `state` and goes on with a new log.
     fn renew(&mut self, world: &World) -> io::Result<()> {
-        let lock = self.lock.try_clone()?;
+        let lock = Arc::clone(&self.lock);
         *self = Self::begin(self.folder.clone(), lock, self.number + 1, world)?;
         Ok(())
     }
 
     /// Writes a `state` with an empty log of this number. The state is in force once its draft has
     /// become it, and then its log is there already.
-    fn begin(folder: PathBuf, lock: File, number: u64, world: &World) -> io::Result<Self> {
+    fn begin(folder: PathBuf, lock: Arc<Lock>, number: u64, world: &World) -> io::Result<Self> {
         let mut chain = Chain::default();
         let mut text = chain.line(&Head {
             is: "state".to_owned(),
@@ -329,8 +333,12 @@ impl Journal {
         })?;
         let mut objects = 0;
         for table in world.store.tables() {
-            for (_, object) in world.store.list(&table, "", None) {
-                text.extend(chain.line(&Kept::Object(&table, object))?);
+            for (object, written) in world.store.as_written(&table) {
+                let kept = match written {
+                    Some(older) => Kept::Older(&table, &older.version, &older.object),
+                    None => Kept::Object(&table, object),
+                };
+                text.extend(chain.line(&kept)?);
                 objects += 1;
             }
         }

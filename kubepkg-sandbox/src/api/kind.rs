@@ -46,6 +46,10 @@ pub(crate) struct Custom {
     pub(crate) merge_type: kubepkg_patch::schema::Type,
     /// The schema as it is written.
     pub(crate) schema: Value,
+    /// The schema of the version in which objects are stored, where it is another one.
+    pub(crate) stored: Option<Arc<Value>>,
+    /// Whether there are other versions, in which objects may have been stored.
+    pub(crate) has_others: bool,
     /// The version as it is written in `spec.versions`.
     pub(crate) written: Value,
     /// Warning for a deprecated version.
@@ -95,11 +99,12 @@ impl Kind {
     ///
     /// The list follows `PrepareForCreate` of the strategies in `pkg/registry` of Kubernetes.
     pub(crate) fn has_generation(&self) -> bool {
-        const COUNTED: [&str; 24] = [
+        const COUNTED: [&str; 26] = [
             "customresourcedefinitions",
             "cronjobs",
             "daemonsets",
             "deployments",
+            "deviceclasses",
             "endpointslices",
             "flowschemas",
             "ingresses",
@@ -116,6 +121,7 @@ impl Kind {
             "prioritylevelconfigurations",
             "replicasets",
             "replicationcontrollers",
+            "resourceslices",
             "statefulsets",
             "validatingadmissionpolicies",
             "validatingadmissionpolicybindings",

@@ -70,6 +70,12 @@ impl Versions for Served<'_> {
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Option<Value>, String> {
         Ok(self.version(api_version).map(|other| {
+            // Fields that the other version does not have stay, and are told as fields that nobody knows.
+            if other.custom.is_some() {
+                let mut object = object.clone();
+                object["apiVersion"] = api_version.into();
+                return object;
+            }
             let from = object["apiVersion"].as_str().unwrap_or_default();
             let from = self.version(from).unwrap_or(self.kind);
             let stored = super::convert::stored(from, object.clone());
@@ -213,6 +219,8 @@ fn refused(error: &SsaError) -> Failure {
                 ..Failure::plain(409, error.to_string())
             }
         }
+        // The API server does not say which version it is that does not know the fields.
+        SsaError::TypedVersion { errors, .. } => Failure::plain(500, errors.to_string()),
         SsaError::InvalidType { .. } | SsaError::ManagedFieldsInPatch => {
             Failure::bad_request(error.to_string())
         }

@@ -42,10 +42,20 @@ pub(crate) struct Event {
     pub(crate) before: Option<Arc<Value>>,
 }
 
+/// A custom resource as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Written {
+    /// The version in which it was stored.
+    pub(crate) version: Arc<str>,
+    pub(crate) object: Arc<Value>,
+}
+
 /// The objects of one resource.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) objects: BTreeMap<Key, Arc<Value>>,
+    /// Of these, what was written under a definition that has changed since, and shows otherwise now.
+    written: BTreeMap<Key, Written>,
     log: VecDeque<Event>,
     /// Everything up to this version is forgotten.
     forgotten: u64,
@@ -123,6 +133,7 @@ impl Store {
         let object = Arc::new(object);
         let entry = self.tables.entry(Arc::clone(table)).or_default();
         let before = entry.objects.insert(key.clone(), Arc::clone(&object));
+        entry.written.remove(&key);
         let change = if before.is_some() {
             Change::Modified
         } else {
@@ -147,6 +158,7 @@ impl Store {
     pub(crate) fn remove(&mut self, table: &Arc<str>, key: &Key) -> Option<Arc<Value>> {
         let entry = self.tables.get_mut(table)?;
         let before = entry.objects.remove(key)?;
+        entry.written.remove(key);
         self.version += 1;
         let mut last = Value::clone(&before);
         object::set(&mut last, "resourceVersion", self.version.to_string());
@@ -240,9 +252,65 @@ impl Store {
 
     /// Removes an object without a trace.
     pub(crate) fn discard(&mut self, table: &str, key: &Key) {
-        let entry = self.tables.get_mut(table);
-        if let Some(before) = entry.and_then(|entry| entry.objects.remove(key)) {
+        let Some(entry) = self.tables.get_mut(table) else {
+            return;
+        };
+        entry.written.remove(key);
+        if let Some(before) = entry.objects.remove(key) {
             self.unlink(&before);
+        }
+    }
+
+    /// Shows the objects of a table as a definition has it from now on. What was written stays what it was, in the
+    /// version in which it was stored; until now that was `before`, and what is written from now on is stored in
+    /// `after`.
+    pub(crate) fn show_anew(
+        &mut self,
+        table: &str,
+        (before, after): (&Arc<str>, &Arc<str>),
+        show: impl Fn(&str, &Value) -> Value,
+    ) {
+        let Some(table) = self.tables.get_mut(table) else {
+            return;
+        };
+        for (key, object) in &mut table.objects {
+            let written = table.written.remove(key).unwrap_or_else(|| Written {
+                version: Arc::clone(before),
+                object: Arc::clone(object),
+            });
+            let shown = show(&written.version, &written.object);
+            if shown == *written.object {
+                *object = Arc::clone(&written.object);
+            } else {
+                *object = Arc::new(shown);
+            }
+            if written.version != *after || !Arc::ptr_eq(object, &written.object) {
+                table.written.insert(key.clone(), written);
+            }
+        }
+    }
+
+    /// What a table holds, and how its objects were written where that is something else.
+    pub(crate) fn as_written(
+        &self,
+        table: &str,
+    ) -> impl Iterator<Item = (&Arc<Value>, Option<&Written>)> {
+        let table = self.tables.get(table).into_iter();
+        table.flat_map(|table| {
+            let objects = table.objects.iter();
+            objects.map(|(key, object)| (object, table.written.get(key)))
+        })
+    }
+
+    /// Puts an object back that was written under another definition.
+    pub(crate) fn restore_written(&mut self, table: &Arc<str>, version: Arc<str>, object: Value) {
+        let key = object::key(&object);
+        self.restore(table, object);
+        if let Some(table) = self.tables.get_mut(table)
+            && let Some(object) = table.objects.get(&key)
+        {
+            let object = Arc::clone(object);
+            table.written.insert(key, Written { version, object });
         }
     }
 

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::alarms::Alarms;
+use super::convert;
 use super::discovery;
 use super::encode::{self, Form};
 use super::failure::Failure;
@@ -338,7 +339,7 @@ impl World {
     pub(crate) fn read(&self, kind: &Kind, place: &Place) -> Result<Arc<Value>, Failure> {
         self.store
             .get(&kind.stored_in, &place.namespace, &place.name)
-            .cloned()
+            .map(|object| convert::read(kind, object))
             .ok_or_else(|| Failure::not_found(kind, &place.name))
     }
 

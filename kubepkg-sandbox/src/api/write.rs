@@ -268,6 +268,7 @@ impl World {
             return Err(failure);
         }
         check_size(&object)?;
+        convert::read_back(kind, &mut object);
         if writer.dry_run {
             return Ok(Arc::new(object));
         }
@@ -374,6 +375,7 @@ impl World {
             && object::finalizers(&new).is_empty()
             && prepare::may_go(kind, &new);
         if writer.dry_run {
+            convert::read_back(kind, &mut new);
             return Ok(Arc::new(new));
         }
         if gone {
@@ -385,6 +387,7 @@ impl World {
         if managed::equal_but_for_times(old, &new) {
             return Ok(Arc::clone(old));
         }
+        convert::read_back(kind, &mut new);
         let stored = self.store.put(&kind.stored_in, new);
         self.after_write(kind);
         Ok(stored)

@@ -463,6 +463,7 @@ suites!(
     tables,
     templates,
     validity,
+    versions,
     warnings,
     watches,
     writing

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::line::{Chain, Lines, Trouble};
 use super::{DRAFT, FORM, Head, KUBECONFIG, LOCK, LOG, STATE, StateError};
+use crate::api::crds;
 use crate::api::object;
 use crate::api::world::World;
 
@@ -21,6 +22,7 @@ const LIMIT: u64 = 1 << 30;
 #[serde(rename_all = "camelCase")]
 enum Kept {
     Object(String, Value),
+    Older(String, String, Value),
     Issued(BTreeMap<String, String>),
     End(usize),
 }
@@ -111,6 +113,12 @@ pub(super) fn read(folder: &Path, world: &mut World) -> Result<Read, StateError>
                 world.store.restore(&table.into(), object);
                 objects += 1;
             }
+            Kept::Older(table, version, object) => {
+                check(&object).map_err(|problem| damaged(&path, lines.number, problem))?;
+                let store = &mut world.store;
+                store.restore_written(&table.into(), version.into(), object);
+                objects += 1;
+            }
             Kept::Issued(issued) => world.issued = issued,
             Kept::End(count) if count == objects && lines.left() == 0 => break,
             Kept::End(_) => {
@@ -120,6 +128,7 @@ pub(super) fn read(folder: &Path, world: &mut World) -> Result<Read, StateError>
         }
     }
     world.store.restore_version(head.version);
+    crds::serve(world);
     let number = head.log;
     let base = super::length(&text);
     let log = folder.join(format!("{LOG}{number}"));
@@ -153,14 +162,21 @@ fn replay(path: &Path, chain: Chain, world: &mut World) -> Result<(Chain, u64, b
             Err(Trouble::Bad(problem)) => return Err(damaged(path, lines.number, problem)),
         };
         for change in entry.changes {
-            match change {
+            let table = match change {
                 Change::Put(table, object) => {
                     check(&object).map_err(|problem| damaged(path, lines.number, problem))?;
-                    world.store.restore(&table.into(), object);
+                    let table = table.into();
+                    world.store.restore(&table, object);
+                    table
                 }
                 Change::Remove(table, namespace, name) => {
                     world.store.discard(&table, &(namespace, name));
+                    table.into()
                 }
+            };
+            // How objects show follows from what was defined when they were written.
+            if &*table == crds::TABLE {
+                crds::serve(world);
             }
         }
         world.issued = entry.issued.unwrap_or(std::mem::take(&mut world.issued));
@@ -216,7 +232,7 @@ fn take<T: serde::de::DeserializeOwned>(
 /// The first line of a file. Its form is looked at before its digest, which may be another one's.
 fn head(path: &Path, lines: &mut Lines<'_>, is: &str) -> Result<Head, StateError> {
     let form = lines.form();
-    if let Some(found) = form.filter(|form| *form != u64::from(FORM)) {
+    if let Some(found) = form.filter(|form| !(1..=u64::from(FORM)).contains(form)) {
         return Err(StateError::Form {
             path: path.to_owned(),
             found,

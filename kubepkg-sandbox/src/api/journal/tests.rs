@@ -320,14 +320,126 @@ async fn files_of_another_form_are_refused_by_its_number() {
     for file in ["state", "log-1"] {
         let newer = |text: Vec<u8>| {
             let text = String::from_utf8(text).unwrap();
-            text.replacen("\"form\":1", "\"form\":2", 1).into_bytes()
+            text.replacen("\"form\":2", "\"form\":3", 1).into_bytes()
         };
         let (error, _folder) = refused(file, newer).await;
         assert!(
-            matches!(error, StateError::Form { found: 2, .. }),
+            matches!(error, StateError::Form { found: 3, .. }),
             "{error}"
         );
     }
+}
+
+#[tokio::test]
+async fn the_form_before_is_read() {
+    let folder = filled().await;
+    let mut chain = Chain::default();
+    for file in ["state", "log-1"] {
+        let path = folder.path().join(file);
+        let mut text = Vec::new();
+        for line in lines(&fs::read(&path).unwrap()) {
+            let json = line.splitn(2, |byte| *byte == b' ').nth(1).unwrap();
+            let mut value: Value = serde_json::from_slice(json).unwrap();
+            if value["form"] == 2 {
+                value["form"] = 1.into();
+            }
+            text.extend(chain.line(&value).unwrap());
+        }
+        fs::write(&path, text).unwrap();
+    }
+    let server = opened(folder.path(), &Found::Whole);
+    assert_eq!(names(&server).await, ["a", "b", "c"]);
+}
+
+/// A definition of mugs, whose version with this name is the one that is stored.
+async fn define_mugs(server: &ApiServer, stored: &str) {
+    let version = |name: &str, field: &str| {
+        let text = json!({"type": "string"});
+        let mut spec = json!({"both": text, "default": {"type": "string", "default": name}});
+        spec[field] = text;
+        json!({
+            "name": name, "served": true, "storage": name == stored,
+            "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": spec}},
+            }},
+        })
+    };
+    apply(
+        server,
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "mugs.example.org"},
+            "spec": {
+                "group": "example.org", "scope": "Namespaced",
+                "names": {"plural": "mugs", "kind": "Mug"},
+                "versions": [version("v1", "one"), version("v2", "two")],
+            },
+        }),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_stored_in_another_version_is_shown_by_it_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = opened(folder.path(), &Found::Nothing);
+    define_mugs(&server, "v1").await;
+    for (version, name, field) in [("v1", "old", "one"), ("v1", "changed", "one")] {
+        apply(
+            &server,
+            json!({
+                "apiVersion": format!("example.org/{version}"), "kind": "Mug",
+                "metadata": {"name": name, "namespace": "default"}, "spec": {field: "x"},
+            }),
+        )
+        .await;
+    }
+    define_mugs(&server, "v2").await;
+    apply(
+        &server,
+        json!({
+            "apiVersion": "example.org/v2", "kind": "Mug",
+            "metadata": {"name": "new", "namespace": "default"}, "spec": {"two": "x"},
+        }),
+    )
+    .await;
+    let specs = async |server: &ApiServer| {
+        let mut specs = Vec::new();
+        for version in ["v1", "v2"] {
+            let path = format!("/apis/example.org/{version}/mugs");
+            let list: Value = serde_json::from_str(&text(&server.client(), &path).await).unwrap();
+            let items = list["items"].as_array().unwrap().iter();
+            let items =
+                items.map(|item| json!([item["metadata"]["name"], item["spec"]]).to_string());
+            specs.push(items.collect::<Vec<_>>().join(" "));
+        }
+        specs
+    };
+    let expected = [
+        r#"["changed",{"default":"v1","one":"x"}] ["new",{"default":"v2"}] ["old",{"default":"v1","one":"x"}]"#,
+        r#"["changed",{"default":"v1"}] ["new",{"default":"v2","two":"x"}] ["old",{"default":"v1"}]"#,
+    ];
+    assert_eq!(specs(&server).await, expected);
+    server.close().await;
+    // From the log, then from a state.
+    let server = opened(folder.path(), &Found::Whole);
+    assert_eq!(specs(&server).await, expected);
+    for number in 0..6 {
+        create(&server, &format!("m{number}"), &"x".repeat(900_000)).await;
+    }
+    server.close().await;
+    assert!(files(folder.path()).contains_key("log-2"));
+    let server = opened(folder.path(), &Found::Whole);
+    assert_eq!(specs(&server).await, expected);
+    // What is written now is stored in the new version.
+    let change = HttpRequest::patch("/apis/example.org/v2/namespaces/default/mugs/changed")
+        .header("content-type", "application/merge-patch+json")
+        .body(br#"{"spec":{"two":"y"}}"#.to_vec());
+    let changed = server.client().request_text(change.unwrap()).await;
+    changed.unwrap();
+    server.close().await;
+    let server = opened(folder.path(), &Found::Whole);
+    assert!(specs(&server).await[1].starts_with(r#"["changed",{"default":"v1","two":"y"}]"#));
 }
 
 #[tokio::test]

@@ -1,12 +1,16 @@
 //! How objects of one version become those of another: `spec.conversion`.
 
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
 
 use super::super::path::FieldError;
 use super::{some, text, texts};
 use crate::api::names;
 
-pub(super) fn check(spec: &Value, errors: &mut Vec<FieldError>) {
+/// What is wrong with the conversion that `spec` asks for, in the place of that of `old`.
+pub(super) fn check(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     let Some(conversion) = some(spec, "conversion") else {
         return;
     };
@@ -41,7 +45,31 @@ pub(super) fn check(spec: &Value, errors: &mut Vec<FieldError>) {
         }
         Some(config) => client(&at("webhookClientConfig"), config, errors),
     }
+    // Certificates that are there do not give way to what is none.
+    if old.is_some_and(has_valid_bundle) && !has_valid_bundle(spec) {
+        let why = "unable to load root certificates: unable to parse bytes as PEM block";
+        let found = bundle(spec).unwrap_or_default();
+        let at = at("webhookClientConfig.caBundle");
+        errors.push(FieldError::invalid(&at, &found.into(), why));
+    }
     review_versions(&at("conversionReviewVersions"), &versions, errors);
+}
+
+/// The certificates that a webhook must show one of, if a definition names any: bytes in base64.
+fn bundle(spec: &Value) -> Option<&str> {
+    let conversion = some(spec, "conversion").filter(|it| text(it, "strategy") == "Webhook")?;
+    let config = some(some(conversion, "webhook")?, "clientConfig")?;
+    Some(text(config, "caBundle")).filter(|bundle| !bundle.is_empty())
+}
+
+/// Whether there is a certificate among those that a webhook must show one of, or none are named.
+pub(crate) fn has_valid_bundle(spec: &Value) -> bool {
+    let Some(bundle) = bundle(spec) else {
+        return true;
+    };
+    let bytes = kubepkg_yaml::decode_base64(bundle.as_bytes()).unwrap_or_default();
+    let mut found = CertificateDer::pem_slice_iter(&bytes);
+    found.any(|one| one.is_ok_and(|one| RootCertStore::empty().add(one).is_ok()))
 }
 
 fn client(at: &str, config: &Value, errors: &mut Vec<FieldError>) {

@@ -71,6 +71,8 @@ pub fn complete(definition: &mut Value) {
     }
 }
 
+pub(crate) use conversion::has_valid_bundle;
+
 /// What is wrong with a new definition, but for its metadata.
 #[must_use]
 pub fn check(definition: &Value) -> Vec<FieldError> {

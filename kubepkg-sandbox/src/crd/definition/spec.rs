@@ -118,7 +118,7 @@ fn of_spec(definition: &Definition<'_>, old: Option<&Value>, errors: &mut Vec<Fi
         openapi::check(schema, at, status, kept, errors);
     }
     rest(common, "spec", "validation", errors);
-    conversion::check(spec, errors);
+    conversion::check(spec, old.map(|old| &old["spec"]), errors);
 }
 
 fn has_status(parts: &Parts<'_>) -> bool {

@@ -43,6 +43,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
                 default(port, "protocol", "TCP");
             }
         }
+        ("", "endpoints") => items(object, "/subsets").for_each(ports_of),
         ("", "limitranges") => {
             for limit in items(object, "/spec/limits") {
                 limits(limit);
@@ -84,8 +85,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value, way: Option<Way>) {
         }),
         ("apps", _) => {
             if kind.plural == "daemonsets" {
-                let key = "deprecated.daemonset.template.generation";
-                labelled(object, "annotations", key, "1");
+                labelled(object, "annotations", super::prepare::TEMPLATES, "1");
             }
             workload(kind, object);
         }
@@ -165,6 +165,12 @@ fn labelled(object: &mut Value, field: &str, key: &str, value: &str) {
 fn items<'a>(value: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'a mut Value> + use<'a> {
     let list = value.pointer_mut(pointer).and_then(Value::as_array_mut);
     list.into_iter().flatten()
+}
+
+fn ports_of(subset: &mut Value) {
+    for port in items(subset, "/ports") {
+        default(port, "protocol", "TCP");
+    }
 }
 
 /// Changes a part, if it is there.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Method;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::convert;
 use super::failure::Failure;
 use super::kind::Kind;
+use super::prepare;
 use super::request::{Call, Target};
 use super::table;
 use super::world::Answer;
@@ -150,7 +151,7 @@ pub(crate) fn one(kind: &Kind, object: &Arc<Value>, form: Form, now: Timestamp) 
     match form {
         Form::Plain => typed(kind, object),
         Form::Metadata => {
-            let partial = partial(&object["metadata"], true);
+            let partial = partial(kind, object);
             serde_json::to_vec(&partial).unwrap_or_default().into()
         }
         Form::Table(include) => {
@@ -177,10 +178,7 @@ pub(crate) fn many(
             serde_json::to_vec(&table).unwrap_or_default().into()
         }
         Form::Metadata => {
-            let items: Vec<Value> = objects
-                .iter()
-                .map(|object| partial(&object["metadata"], true))
-                .collect();
+            let items: Vec<Value> = objects.iter().map(|object| partial(kind, object)).collect();
             let list = json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
                 "metadata": metadata,
@@ -237,14 +235,20 @@ pub(crate) fn with_type(kind: &Kind, object: &Value) -> Value {
     object
 }
 
-fn partial(metadata: &Value, typed: bool) -> Value {
-    let mut object = Map::new();
-    if typed {
-        object.insert("kind".into(), "PartialObjectMetadata".into());
-        object.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+fn partial(kind: &Kind, object: &Value) -> Value {
+    let mut metadata = object["metadata"].clone();
+    // The server's own type has a field for it.
+    if kind.is("apps", "daemonsets")
+        && let Some(annotations) = metadata["annotations"].as_object_mut()
+    {
+        annotations.remove(prepare::TEMPLATES);
+        if annotations.is_empty() {
+            metadata
+                .as_object_mut()
+                .map(|fields| fields.remove("annotations"));
+        }
     }
-    object.insert("metadata".into(), metadata.clone());
-    Value::Object(object)
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
 }
 
 fn as_table(
@@ -260,7 +264,7 @@ fn as_table(
             let mut row = json!({"cells": table::cells(kind, object, now)});
             match include {
                 Include::None => row["object"] = Value::Null,
-                Include::Metadata => row["object"] = partial(&object["metadata"], true),
+                Include::Metadata => row["object"] = partial(kind, object),
                 Include::Object => row["object"] = with_type(kind, object),
             }
             row

@@ -555,17 +555,21 @@ fn go_name(of: &str) -> String {
     }
 }
 
-/// Bytes are base64 in JSON.
-fn bytes(value: &Value) -> Result<(), String> {
+/// Bytes are base64 in JSON, which is written anew: without line breaks and bits that say nothing.
+fn bytes(value: &mut Value) -> Result<(), String> {
+    use base64::Engine as _;
+
     let Some(text) = value.as_str() else {
         return Err(format!(
             "json: cannot unmarshal {} into Go value of type []uint8",
             decode::go_type(value)
         ));
     };
-    kubepkg_yaml::decode_base64(text.as_bytes())
-        .map(drop)
-        .map_err(|error| error.to_string())
+    let bytes = kubepkg_yaml::decode_base64(text.as_bytes()).map_err(|error| error.to_string())?;
+    *value = base64::engine::general_purpose::STANDARD
+        .encode(bytes)
+        .into();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -109,9 +109,15 @@ pub(crate) fn warnings(old: Option<&Value>, new: &Value) -> Vec<String> {
     added
         .iter()
         .map(|one| {
+            // A name with a domain lacks the path alone.
+            let path = if one.contains('.') {
+                " including a path (/)"
+            } else {
+                ""
+            };
             format!(
-                "metadata.finalizers: {one:?}: prefer a domain-qualified finalizer name to avoid accidental \
-                 conflicts with other finalizer writers"
+                "metadata.finalizers: {one:?}: prefer a domain-qualified finalizer name{path} to avoid \
+                 accidental conflicts with other finalizer writers"
             )
         })
         .collect()

@@ -56,10 +56,16 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
             object["status"]["lastPhaseTransitionTime"] =
                 object["metadata"]["creationTimestamp"].clone();
         }
-        ("apps", "deployments")
-        | ("batch", "jobs" | "cronjobs")
-        | ("apiregistration.k8s.io", _) => {
+        ("apps", "deployments") | ("batch", "jobs" | "cronjobs") => {
             object["status"] = json!({});
+        }
+        // What this server serves itself is there.
+        ("apiregistration.k8s.io", _) if object["spec"]["service"].is_null() => {
+            let time = &object["metadata"]["creationTimestamp"];
+            object["status"] = json!({"conditions": [{
+                "type": "Available", "status": "True", "lastTransitionTime": time,
+                "reason": "Local", "message": "Local APIServices are always available",
+            }]});
         }
         ("apps", "replicasets") | ("", "replicationcontrollers") => {
             object["status"] = json!({"replicas": 0});
@@ -207,10 +213,12 @@ fn note_phase(old: &Value, new: &mut Value, now: Timestamp) {
     }
 }
 
+/// The annotation in which a DaemonSet counts its templates.
+pub(crate) const TEMPLATES: &str = "deprecated.daemonset.template.generation";
+
 /// A DaemonSet counts its templates.
 fn count_templates(old: &Value, new: &mut Value) {
-    const KEY: &str = "deprecated.daemonset.template.generation";
-    let before = &old["metadata"]["annotations"][KEY];
+    let before = &old["metadata"]["annotations"][TEMPLATES];
     let before: i64 = before
         .as_str()
         .and_then(|text| text.parse().ok())
@@ -221,7 +229,7 @@ fn count_templates(old: &Value, new: &mut Value) {
         && let Some(annotations) =
             object::metadata(new).and_then(|meta| entry_of(meta, "annotations"))
     {
-        annotations.insert(KEY.to_owned(), count.to_string().into());
+        annotations.insert(TEMPLATES.to_owned(), count.to_string().into());
     }
 }
 

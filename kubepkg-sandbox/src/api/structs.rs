@@ -189,7 +189,8 @@ impl Types {
         }
     }
 
-    /// Takes away what Go does not print: nulls, and empty fields that may be left out.
+    /// Takes away what says nothing: nulls, and empty fields that may be left out. [`Self::fill`] adds what Go prints
+    /// all the same.
     pub(crate) fn tidy(&self, message: &str, value: &mut Value) {
         let Some(object) = value.as_object_mut() else {
             return;
@@ -201,11 +202,7 @@ impl Types {
             each_message(&field.of, value, &mut |inner, value| {
                 self.tidy(inner, value);
             });
-            if value.is_null() {
-                // Lists and times without the option stay as null.
-                return !field.pointer() && !field.omitted_when_empty();
-            }
-            !(field.omitted_when_empty() && is_empty(value))
+            !(value.is_null() || field.omitted_when_empty() && is_empty(value))
         });
     }
 

@@ -258,26 +258,32 @@ pub(crate) fn selector_text(selector: &Value) -> String {
         let structured = selector.get("matchExpressions").is_some();
         (!structured).then_some(selector)
     });
-    let mut parts: Vec<String> = plain
+    let mut parts: Vec<(&str, String)> = plain
         .and_then(Value::as_object)
         .into_iter()
         .flatten()
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .map(|(key, value)| {
+            let value = value.as_str().unwrap_or_default();
+            (key.as_str(), format!("{key}={value}"))
+        })
         .collect();
     for expression in object::list(&selector["matchExpressions"]) {
         let key = object::text(expression, "key");
-        let values: Vec<&str> = object::list(&expression["values"])
+        let mut values: Vec<&str> = object::list(&expression["values"])
             .filter_map(Value::as_str)
             .collect();
+        values.sort_unstable();
         let values = values.join(",");
-        parts.push(match object::text(expression, "operator") {
+        let part = match object::text(expression, "operator") {
             "In" => format!("{key} in ({values})"),
             "NotIn" => format!("{key} notin ({values})"),
             "Exists" => key.to_owned(),
             _ => format!("!{key}"),
-        });
+        };
+        parts.push((key, part));
     }
-    parts.sort();
+    parts.sort_by_key(|(key, _)| *key);
+    let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
     parts.join(",")
 }
 

@@ -159,7 +159,10 @@ pub(crate) fn cells(kind: &Kind, value: &Value, now: Timestamp) -> Vec<Value> {
                 "<none>".to_owned()
             };
             vec![
-                name,
+                json!(by_default(
+                    value,
+                    "ingressclass.kubernetes.io/is-default-class"
+                )),
                 spec["controller"].clone(),
                 json!(parameters),
                 json!(age()),
@@ -188,9 +191,11 @@ pub(crate) fn cells(kind: &Kind, value: &Value, now: Timestamp) -> Vec<Value> {
             let of = |kind: &str| {
                 let chosen = list(&value["subjects"]).filter(|subject| subject["kind"] == kind);
                 let names: Vec<String> = chosen
-                    .map(|subject| match text(subject, "namespace") {
-                        "" => text(subject, "name").to_owned(),
-                        namespace => format!("{namespace}/{}", text(subject, "name")),
+                    .map(|subject| match (kind, text(subject, "namespace")) {
+                        ("ServiceAccount", namespace) => {
+                            format!("{namespace}/{}", text(subject, "name"))
+                        }
+                        _ => text(subject, "name").to_owned(),
                     })
                     .collect();
                 names.join(", ")
@@ -205,15 +210,11 @@ pub(crate) fn cells(kind: &Kind, value: &Value, now: Timestamp) -> Vec<Value> {
             ]
         }
         ("storage.k8s.io", "storageclasses") => {
-            let default = "storageclass.kubernetes.io/is-default-class";
-            let is_default = value["metadata"]["annotations"][default] == "true";
-            let shown = if is_default {
-                format!("{} (default)", object::name(value))
-            } else {
-                object::name(value).to_owned()
-            };
             vec![
-                json!(shown),
+                json!(by_default(
+                    value,
+                    "storageclass.kubernetes.io/is-default-class"
+                )),
                 value["provisioner"].clone(),
                 value["reclaimPolicy"].clone(),
                 value["volumeBindingMode"].clone(),
@@ -254,6 +255,16 @@ pub(crate) fn cells(kind: &Kind, value: &Value, now: Timestamp) -> Vec<Value> {
         }
         ("autoscaling", _) => autoscaler(value, now),
         _ => plain::cells(kind, value, now),
+    }
+}
+
+/// The name of a class, and whether it is the one for who names none.
+fn by_default(class: &Value, annotation: &str) -> String {
+    let name = object::name(class);
+    if class["metadata"]["annotations"][annotation] == "true" {
+        format!("{name} (default)")
+    } else {
+        name.to_owned()
     }
 }
 

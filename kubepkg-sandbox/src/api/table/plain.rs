@@ -69,6 +69,24 @@ fn cell(plural: &str, column: &str, value: &Value) -> Option<Value> {
         ("volumeattachments", "Attached") => json!(status["attached"].as_bool().unwrap_or(false)),
         ("csinodes", "Drivers") => count(&spec["drivers"]),
         ("runtimeclasses", "Handler") => or(&value["handler"], ""),
+        ("apiservices", "Service") => match &spec["service"] {
+            Value::Null => json!("Local"),
+            service => json!(format!(
+                "{}/{}",
+                text(service, "namespace"),
+                text(service, "name")
+            )),
+        },
+        ("apiservices", "Available") => {
+            let mut all = list(&status["conditions"]);
+            let available = all.find(|condition| condition["type"] == "Available");
+            let available = available.unwrap_or(&Value::Null);
+            let status = available["status"].as_str().unwrap_or("Unknown");
+            json!(match text(available, "reason") {
+                reason if status != "True" && !reason.is_empty() => format!("{status} ({reason})"),
+                _ => status.to_owned(),
+            })
+        }
         ("volumeattributesclasses", "DriverName") => or(&value["driverName"], ""),
         ("servicecidrs", "CIDRs") => json!(joined(&spec["cidrs"])),
         ("podtemplates", "Containers" | "Images") => {

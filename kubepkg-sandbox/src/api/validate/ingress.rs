@@ -120,10 +120,12 @@ fn path(causes: &mut Vec<Cause>, at: &str, rule: &Value) {
                 say("must be an absolute path");
             }
         }
-        "" => causes.push(Cause::required(
-            format!("{at}.pathType"),
-            "pathType must be specified",
-        )),
+        // What is behind it is not looked at.
+        _ if rule["pathType"].is_null() => {
+            let at = format!("{at}.pathType");
+            causes.push(Cause::required(at, "pathType must be specified"));
+            return;
+        }
         other => {
             let known = ["Exact", "ImplementationSpecific", "Prefix"];
             one_of(causes, &format!("{at}.pathType"), other, &known);

@@ -122,6 +122,7 @@ pub(super) fn stateful_set(causes: &mut Vec<Cause>, spec: &Value) {
             "",
         ));
     } else {
+        mismatch_of(causes, spec);
         pod::template(causes, "spec.template", &claimed(spec));
     }
     pod::lasting(causes, spec, "StatefulSet");

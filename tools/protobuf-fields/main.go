@@ -86,10 +86,13 @@ func typeOf(t reflect.Type) string {
 		}
 		// A list with a name of its own is a message with one field.
 		if t.Name() != "" {
-			return "l:" + typeOf(t.Elem())
+			return "l:" + t.String() + "=" + typeOf(t.Elem())
 		}
 		return typeOf(t.Elem())
 	case reflect.Map:
+		if t.Name() != "" {
+			return "x:" + t.String() + "=" + typeOf(t.Elem())
+		}
 		return "x:" + typeOf(t.Elem())
 	}
 	panic(fmt.Sprint("no type for ", t))

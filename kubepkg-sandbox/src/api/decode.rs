@@ -167,7 +167,8 @@ pub(crate) fn typed(
         all.remove("apiVersion");
     }
     let refused = |why: String| Failure::bad_request(cannot_be_handled(kind, &why));
-    let mut unknown = fields::known(kind, &mut value, writer.reading).map_err(refused)?;
+    let mut unknown = fields::known(kind, &mut value, writer.reading)
+        .map_err(|wrong| refused(wrong.first_in(body)))?;
     if let Some(custom) = &kind.custom {
         if let Some(meta) = value.get_mut("metadata") {
             let found = fields::known_metadata(meta).map_err(refused)?;
@@ -333,7 +334,7 @@ fn other_type(kind: &Kind, said_kind: &str, said_version: &str, value: &mut Valu
         fields.remove("apiVersion");
     }
     match fields::fit(message, value, Reading::Json) {
-        Err(why) => why,
+        Err(wrong) => wrong.first(),
         Ok(_) => not_convertible(kind, said_kind, said_version),
     }
 }
@@ -360,11 +361,21 @@ pub(crate) fn not_converted(kind: &Kind, name: &str, failure: Failure) -> Failur
         return failure;
     }
     let full = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
-    let step = if why.starts_with("quantities") {
+    // Types that read themselves are asked without a word of where they stand.
+    let read_itself = why.strip_suffix(" of type int32").and_then(|why| {
+        let found = why
+            .strip_prefix("json: cannot unmarshal ")?
+            .split(' ')
+            .next()?;
+        (found != "number")
+            .then(|| format!("json: cannot unmarshal {found} into Go value of type int32"))
+    });
+    let step = if read_itself.is_some() || why.starts_with("quantities") {
         ""
     } else {
         "error decoding from json: "
     };
+    let why = read_itself.as_deref().unwrap_or(why);
     Failure::plain(
         500,
         format!(

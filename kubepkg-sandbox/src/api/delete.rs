@@ -62,7 +62,8 @@ impl Options {
             fields.remove("kind");
             fields.remove("apiVersion");
         }
-        fields::fit(MESSAGE, &mut read, Reading::Json).map_err(Failure::bad_request)?;
+        fields::fit(MESSAGE, &mut read, Reading::Json)
+            .map_err(|wrong| Failure::bad_request(wrong.first_in(&call.body)))?;
         // Options stand in the body or in the query, never in both.
         let asked = call.body.is_empty();
         let from_query =

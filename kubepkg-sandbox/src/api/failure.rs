@@ -40,13 +40,13 @@ impl Cause {
 
     /// `Invalid value: "VALUE": DETAIL`, the value as JSON.
     pub(crate) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        let message = format!("Invalid value: {value}: {detail}");
-        Self::new("FieldValueInvalid", field, message)
+        Self::shown(field, &value.to_string(), detail)
     }
 
     /// As [`Cause::invalid`], with a value that is written already.
     pub(crate) fn shown(field: impl Into<String>, value: &str, detail: &str) -> Self {
-        let message = format!("Invalid value: {value}: {detail}");
+        let colon = if detail.is_empty() { "" } else { ": " };
+        let message = format!("Invalid value: {value}{colon}{detail}");
         Self::new("FieldValueInvalid", field, message)
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::decode;
 use super::kind::Kind;
 use super::quantity;
-use super::structs::{Field, Shape, Types};
+use super::structs::{self, Field, Shape, Types};
 use super::times;
 
 /// Reads JSON and says which fields are there more than once; the last one counts.
@@ -164,8 +164,12 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut all = Vec::new();
         loop {
+            let path = format!("{}[{}]", self.path, all.len());
+            if self.notes.wanted.contains(&path) {
+                self.notes.found.push(path.clone());
+            }
             let seed = Seed {
-                path: format!("{}[{}]", self.path, all.len()),
+                path,
                 notes: self.notes,
             };
             match items.next_element_seed(seed)? {
@@ -222,13 +226,13 @@ fn merge(before: &mut Value, later: Value) {
     }
 }
 
-/// Drops fields that the kind does not have and names them. The error says which value has the
+/// Drops fields that the kind does not have and names them. The error says which values have the
 /// wrong type, as Go's decoder says it.
 pub(crate) fn known(
     kind: &Kind,
     value: &mut Value,
     reading: Reading,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, WrongTypes> {
     let types = Types::get();
     let message = types.of_kind(&kind.api_version(), &kind.kind);
     let Some(message) = message.filter(|_| kind.custom.is_none()) else {
@@ -240,19 +244,74 @@ pub(crate) fn known(
     Ok(unknown)
 }
 
+/// An object of the server's own, as it would be read from a client: without what says nothing, and with what Go
+/// prints all the same.
+pub(crate) fn complete(kind: &Kind, value: &mut Value) {
+    let types = Types::get();
+    if let Some(message) = types.of_kind(&kind.api_version(), &kind.kind) {
+        types.tidy(message, value);
+        types.fill(message, value);
+    }
+}
+
 /// Drops fields that a structure does not have and names them.
 pub(crate) fn fit(
     message: &str,
     value: &mut Value,
     reading: Reading,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, WrongTypes> {
     let mut check = Check {
         types: Types::get(),
         unknown: Vec::new(),
+        wrong: Vec::new(),
         reading,
     };
-    check.message(message, value, "")?;
-    Ok(check.unknown)
+    check.message(message, value, "");
+    if check.wrong.is_empty() {
+        Ok(check.unknown)
+    } else {
+        Err(WrongTypes(check.wrong))
+    }
+}
+
+/// How many values of wrong types are looked at for the one that comes first.
+const MAX_WRONG: usize = 10_000;
+
+/// Values of wrong types. Go's decoder tells of the first that it comes across, and goes on until a type that reads
+/// itself refuses its value: then of that.
+#[derive(Debug)]
+pub(crate) struct WrongTypes(Vec<Wrong>);
+
+#[derive(Debug)]
+struct Wrong {
+    path: String,
+    why: String,
+    /// Whether nothing behind it is read.
+    ends: bool,
+}
+
+impl WrongTypes {
+    /// Of values that nobody has written in an order.
+    pub(crate) fn first(&self) -> String {
+        let ends = self.0.iter().find(|wrong| wrong.ends);
+        let first = ends.or(self.0.first());
+        first.map(|wrong| wrong.why.clone()).unwrap_or_default()
+    }
+
+    /// The one that stands first in this document.
+    pub(crate) fn first_in(&self, body: &[u8]) -> String {
+        if self.0.len() < 2 {
+            return self.first();
+        }
+        let ends = self.0.iter().any(|wrong| wrong.ends);
+        let told: Vec<&Wrong> = self.0.iter().filter(|wrong| wrong.ends == ends).collect();
+        let paths = told.iter().map(|wrong| wrong.path.clone()).collect();
+        let found = in_order(body, paths);
+        let first = found
+            .first()
+            .and_then(|path| told.iter().find(|wrong| wrong.path == *path));
+        first.map_or_else(|| self.first(), |wrong| wrong.why.clone())
+    }
 }
 
 /// Which part of Kubernetes reads, which is told by its words for wrong types.
@@ -273,31 +332,38 @@ pub(crate) fn known_metadata(meta: &mut Value) -> Result<Vec<String>, String> {
             "json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"
         ));
     }
-    fit(MESSAGE, meta, Reading::Json)
+    fit(MESSAGE, meta, Reading::Json).map_err(|wrong| wrong.first())
 }
 
 struct Check<'a> {
     types: &'a Types,
     unknown: Vec<String>,
+    wrong: Vec<Wrong>,
     reading: Reading,
 }
 
 impl Check<'_> {
-    fn message(&mut self, message: &str, value: &mut Value, path: &str) -> Result<(), String> {
+    fn message(&mut self, message: &str, value: &mut Value, path: &str) {
+        let types = self.types;
         let Some(fields) = value.as_object_mut() else {
-            return Ok(());
+            return;
         };
         let mut unknown = Vec::new();
         for (name, value) in fields.iter_mut() {
-            let path = if path.is_empty() {
-                name.clone()
-            } else {
-                format!("{path}.{name}")
-            };
-            match self.types.field(message, name) {
+            let mut within = Vec::new();
+            let field = types.field_within(message, name, &mut within);
+            let mut path = path.to_owned();
+            let within = within.into_iter().map(|name| format!("{WITHIN}{name}"));
+            for part in within.chain([name.clone()]) {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&part);
+            }
+            match field {
                 // An object within another says what it is, too.
                 None if matches!(path_end(&path), "apiVersion" | "kind")
-                    && self.types.is_kind(message) =>
+                    && types.is_kind(message) =>
                 {
                     if !value.is_string() && !value.is_null() {
                         let wrong = Place {
@@ -305,66 +371,74 @@ impl Check<'_> {
                             path: &embedded(&path),
                             reading: self.reading,
                         };
-                        return Err(wrong.wrong(value, "string"));
+                        self.note(&path, "string", Err(wrong.wrong(value, "string")));
                     }
                 }
                 None => {
                     unknown.push(name.clone());
-                    let path = path.replace(KEY, ".").replace(DOT, ".");
-                    self.unknown.push(path);
+                    self.unknown.push(plain(&path));
                 }
-                Some(field) => self.field(message, field, value, &path)?,
+                Some(field) => {
+                    let place = Place {
+                        message,
+                        path: &path,
+                        reading: self.reading,
+                    };
+                    let fits = self.field(field, value, &place);
+                    self.note(&path, &field.of, fits);
+                }
             }
         }
         for name in unknown {
             fields.remove(&name);
         }
-        Ok(())
     }
 
-    fn field(
-        &mut self,
-        message: &str,
-        field: &Field,
-        value: &mut Value,
-        path: &str,
-    ) -> Result<(), String> {
-        let place = Place {
-            message,
-            path,
-            reading: self.reading,
-        };
+    /// Goes on after a value of a wrong type.
+    fn note(&mut self, path: &str, of: &str, fits: Result<(), String>) {
+        if let Err(why) = fits
+            && self.wrong.len() < MAX_WRONG
+        {
+            let ends = matches!(
+                Shape::of(of),
+                Shape::Quantity | Shape::IntOrString | Shape::Time | Shape::MicroTime
+            );
+            let path = plain(path);
+            self.wrong.push(Wrong { path, why, ends });
+        }
+    }
+
+    fn field(&mut self, field: &Field, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
         if !field.repeated() {
-            return self.value(&field.of, value, &place);
+            return self.value(&field.of, value, place);
         }
         match value {
             Value::Null => Ok(()),
-            Value::Array(items) => self.items(&field.of, items, &place),
+            Value::Array(items) => {
+                self.items(&field.of, items, place);
+                Ok(())
+            }
             other => Err(place.wrong(other, &format!("[]{}", go_name(&field.of)))),
         }
     }
 
-    fn items(&mut self, of: &str, items: &mut [Value], place: &Place<'_>) -> Result<(), String> {
+    fn items(&mut self, of: &str, items: &mut [Value], place: &Place<'_>) {
         for (index, item) in items.iter_mut().enumerate() {
             let path = format!("{}[{index}]", place.path);
-            let place = Place {
-                path: &path,
-                ..*place
-            };
-            self.entry(of, item, &place)?;
+            self.entry(of, item, &place.at(&path));
         }
-        Ok(())
     }
 
     /// A value in a list or a map, where null stands for what nobody has written.
-    fn entry(&mut self, of: &str, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
+    fn entry(&mut self, of: &str, value: &mut Value, place: &Place<'_>) {
         if value.is_null() {
             *value = match Shape::of(of) {
                 Shape::Bytes => "".into(),
                 shape => shape.zero(),
             };
         }
-        self.value(of, value, place)
+        let fits = self.value(of, value, place);
+        self.note(place.path, of, fits);
     }
 
     fn value(&mut self, of: &str, value: &mut Value, place: &Place<'_>) -> Result<(), String> {
@@ -377,7 +451,7 @@ impl Check<'_> {
             Shape::Int32 => value.as_i64().is_some_and(|n| i32::try_from(n).is_ok()),
             Shape::Int64 => value.is_i64(),
             Shape::Double => value.is_number(),
-            Shape::Bytes => return bytes(value),
+            Shape::Bytes => return bytes(value, place),
             Shape::Time | Shape::MicroTime => match value.as_str() {
                 Some(text) => {
                     let micro = Shape::of(of) == Shape::MicroTime;
@@ -404,7 +478,8 @@ impl Check<'_> {
             }
             Shape::Message(name) => {
                 if value.is_object() {
-                    return self.message(name, value, place.path);
+                    self.message(name, value, place.path);
+                    return Ok(());
                 }
                 if self.reading == Reading::Converted {
                     let found = not_converted(value, "[]");
@@ -413,20 +488,22 @@ impl Check<'_> {
                 }
                 false
             }
-            Shape::Either(name) => return self.either(name, value, place.path),
+            Shape::Either(name) => {
+                self.either(name, value, place.path);
+                true
+            }
             Shape::List(item) => match value {
-                Value::Array(items) => return self.items(item, items, place),
+                Value::Array(items) => {
+                    self.items(item, items, place);
+                    true
+                }
                 _ => false,
             },
             Shape::Map(item) => match value {
                 Value::Object(entries) => {
                     for (key, entry) in entries.iter_mut() {
                         let path = format!("{}{KEY}{}", place.path, key.replace('.', DOT));
-                        let place = Place {
-                            path: &path,
-                            ..*place
-                        };
-                        self.entry(item, entry, &place)?;
+                        self.entry(item, entry, &place.at(&path));
                         if Shape::of(item) == Shape::Quantity
                             && let Some(kept) = entry.as_str().and_then(quantity::of_resource)
                         {
@@ -446,17 +523,16 @@ impl Check<'_> {
     }
 
     /// Go reads these apart from the rest: fields that nobody knows are dropped in silence.
-    fn either(&mut self, name: &str, value: &mut Value, path: &str) -> Result<(), String> {
+    fn either(&mut self, name: &str, value: &mut Value, path: &str) {
         let known = self.unknown.len();
         let all = match value {
             Value::Array(items) => items.as_mut_slice(),
             other => std::slice::from_mut(other),
         };
         for schema in all {
-            self.message(name, schema, path)?;
+            self.message(name, schema, path);
         }
         self.unknown.truncate(known);
-        Ok(())
     }
 }
 
@@ -477,6 +553,15 @@ fn embedded(path: &str) -> String {
 const KEY: char = '\u{1}';
 /// Stands for a dot in such a key.
 const DOT: &str = "\u{2}";
+/// Stands before a structure whose fields show among the others: it is told of wrong types alone.
+const WITHIN: char = '\u{3}';
+
+/// A path as it stands in a document.
+fn plain(path: &str) -> String {
+    let parts = path.split('.').filter(|part| !part.starts_with(WITHIN));
+    let path = parts.collect::<Vec<_>>().join(".");
+    path.replace(KEY, ".").replace(DOT, ".")
+}
 
 /// Where a value stands.
 #[derive(Clone, Copy)]
@@ -487,19 +572,30 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// A part of it.
+    fn at<'p>(&self, path: &'p str) -> Place<'p>
+    where
+        Self: 'p,
+    {
+        Place { path, ..*self }
+    }
+
     fn wrong(&self, value: &Value, wanted: &str) -> String {
         if self.reading == Reading::Converted {
             return not_converted(value, wanted);
         }
         let found = match value {
             // Go names the number when it is one of a wrong kind.
-            Value::Number(number) if wanted.starts_with("int") => format!("number {number}"),
+            Value::Number(number) if wanted.starts_with("int") || wanted == "uint8" => {
+                format!("number {number}")
+            }
             other => decode::go_type(other).to_owned(),
         };
         let structure = self.message.rsplit('.').next().unwrap_or_default();
         let path: String = self
             .path
             .split('.')
+            .map(|part| part.trim_start_matches(WITHIN))
             .map(|part| part.split(['[', KEY]).next().unwrap_or_default())
             .collect::<Vec<_>>()
             .join(".");
@@ -542,6 +638,9 @@ fn go_name(of: &str) -> String {
     if let Some(named) = of.strip_prefix("s:") {
         return named.to_owned();
     }
+    if let Some(named) = structs::name_of(of) {
+        return named.to_owned();
+    }
     match Shape::of(of) {
         Shape::Bool => "bool".to_owned(),
         Shape::Int32 => "int32".to_owned(),
@@ -555,17 +654,28 @@ fn go_name(of: &str) -> String {
     }
 }
 
-/// Bytes are base64 in JSON, which is written anew: without line breaks and bits that say nothing.
-fn bytes(value: &mut Value) -> Result<(), String> {
+/// Bytes are base64 in JSON, which is written anew: without line breaks and bits that say nothing. A list of numbers
+/// is bytes, too.
+fn bytes(value: &mut Value, place: &Place<'_>) -> Result<(), String> {
     use base64::Engine as _;
-
-    let Some(text) = value.as_str() else {
-        return Err(format!(
-            "json: cannot unmarshal {} into Go value of type []uint8",
-            decode::go_type(value)
-        ));
+    let bytes = match &*value {
+        Value::String(text) => {
+            kubepkg_yaml::decode_base64(text.as_bytes()).map_err(|error| error.to_string())?
+        }
+        Value::Array(items) => {
+            let byte = |item: &Value| {
+                let number = if item.is_null() {
+                    Some(0)
+                } else {
+                    item.as_u64()
+                };
+                let byte = number.and_then(|number| u8::try_from(number).ok());
+                byte.ok_or_else(|| place.wrong(item, "uint8"))
+            };
+            items.iter().map(byte).collect::<Result<Vec<u8>, _>>()?
+        }
+        other => return Err(place.wrong(other, "[]uint8")),
     };
-    let bytes = kubepkg_yaml::decode_base64(text.as_bytes()).map_err(|error| error.to_string())?;
     *value = base64::engine::general_purpose::STANDARD
         .encode(bytes)
         .into();

@@ -11,6 +11,7 @@
 //! call webhooks, run containers, keep secrets secret.
 
 mod alarms;
+mod app_armor;
 mod apply;
 mod bootstrap;
 mod convert;

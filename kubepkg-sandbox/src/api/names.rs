@@ -160,7 +160,8 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
     let known = |c: u8| c.is_ascii_alphanumeric() || b"-._".contains(&c);
     if text.is_empty() || !text.bytes().all(known) {
         wrong.push(CONFIG_KEY.to_owned());
-    } else if text == "." || text == ".." {
+    }
+    if text == "." || text == ".." {
         wrong.push(format!("must not be '{text}'"));
     } else if text.starts_with("..") {
         wrong.push("must not start with '..'".to_owned());

@@ -1,6 +1,8 @@
 //! What the server decides about an object before it looks whether it is valid: the
 //! `PrepareForCreate` and `PrepareForUpdate` of `pkg/registry` in Kubernetes.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -380,6 +382,16 @@ fn label_job(job: &mut Value) {
             target.insert(key.to_owned(), value.as_str().into());
         }
     }
+}
+
+/// A new object as far as its fields are its writer's: labels that a Job has from its template are.
+pub(crate) fn owned<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
+    if !kind.is("batch", "jobs") {
+        return Cow::Borrowed(object);
+    }
+    let mut job = object.clone();
+    label_as_template(&mut job);
+    Cow::Owned(job)
 }
 
 /// A Job without labels has those of its pods.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::failure::{Cause, Failure};
 use super::kind::Kind;
 use super::object::{self, list, text};
+use super::validate;
 use super::world::World;
 
 const TABLE: &str = "services";
@@ -126,7 +127,12 @@ impl World {
 }
 
 /// Allots what a new service needs.
-pub(crate) fn create(world: &mut World, kind: &Kind, service: &mut Value) -> Result<(), Failure> {
+pub(crate) fn create(
+    world: &mut World,
+    kind: &Kind,
+    service: &mut Value,
+    dry_run: bool,
+) -> Result<(), Failure> {
     world.look_at_services();
     let spec = &mut service["spec"];
     let address = text(spec, "clusterIP").to_owned();
@@ -134,7 +140,7 @@ pub(crate) fn create(world: &mut World, kind: &Kind, service: &mut Value) -> Res
         spec["clusterIPs"] = json!([address]);
     }
     families(kind, service, None)?;
-    addresses(world, kind, service)?;
+    addresses(world, kind, service, dry_run)?;
     node_ports(world, kind, service, &BTreeSet::new())?;
     health_check(world, service);
     Ok(())
@@ -146,13 +152,14 @@ pub(crate) fn change(
     kind: &Kind,
     old: &Value,
     new: &mut Value,
+    dry_run: bool,
 ) -> Result<(), Failure> {
     world.look_at_services();
     carry(old, new);
     pair(old, new);
     families(kind, new, Some(old))?;
     if !has_address(old) && has_address(new) {
-        addresses(world, kind, new)?;
+        addresses(world, kind, new, dry_run)?;
     }
     node_ports(world, kind, new, &ports_of(old))?;
     if !has_check(old) {
@@ -296,6 +303,12 @@ fn families(kind: &Kind, service: &mut Value, old: Option<&Value>) -> Result<(),
     let single = spec["ipFamilyPolicy"] == "SingleStack";
     let mut families: Vec<Value> = list(&spec["ipFamilies"]).cloned().collect();
     let refuse = |causes: &[Cause]| Err(Failure::invalid(&kind.group, &kind.kind, &name, causes));
+    // Addresses are allotted before the rest is looked at.
+    let mut wrong = Vec::new();
+    validate::service::families(&mut wrong, spec);
+    if !wrong.is_empty() {
+        return refuse(&wrong);
+    }
     if families.is_empty()
         && let Some(old) = old
     {
@@ -314,7 +327,11 @@ fn families(kind: &Kind, service: &mut Value, old: Option<&Value>) -> Result<(),
                 return refuse(&[Cause::invalid(at, &spec["clusterIPs"], why)]);
             }
             Err(_) => {
-                let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+                let why = if validate::is_address(address) {
+                    "must not have leading 0s"
+                } else {
+                    "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+                };
                 let at = format!("spec.clusterIPs[{index}]");
                 return refuse(&[Cause::invalid(at, &json!(address), why)]);
             }
@@ -356,7 +373,12 @@ fn families(kind: &Kind, service: &mut Value, old: Option<&Value>) -> Result<(),
     Ok(())
 }
 
-fn addresses(world: &mut World, kind: &Kind, service: &mut Value) -> Result<(), Failure> {
+fn addresses(
+    world: &mut World,
+    kind: &Kind,
+    service: &mut Value,
+    dry_run: bool,
+) -> Result<(), Failure> {
     if !has_address(service) || is_headless(service) {
         return Ok(());
     }
@@ -367,11 +389,16 @@ fn addresses(world: &mut World, kind: &Kind, service: &mut Value) -> Result<(), 
         service["spec"]["clusterIPs"] = json!([address]);
         return Ok(());
     }
-    let inside = asked.starts_with("10.0.");
+    // The first and the last address of the range are nobody's.
+    let inside =
+        asked.starts_with("10.0.") && !matches!(asked.as_str(), "10.0.0.0" | "10.0.255.255");
     let why = match (inside, world.allotted.addresses.contains(&asked)) {
         (true, false) => return Ok(()),
-        (true, true) => "provided IP is already allocated",
-        (false, _) => "the provided network does not match the current range",
+        (true, true) => "provided IP is already allocated".to_owned(),
+        (false, _) if dry_run => format!(
+            "the provided IP ({asked}) is not in the valid range. The range of valid IPs is 10.0.0.0/16"
+        ),
+        (false, _) => "the provided network does not match the current range".to_owned(),
     };
     let shown = &service["spec"]["clusterIPs"];
     let why = format!("failed to allocate IP {asked}: {why}");

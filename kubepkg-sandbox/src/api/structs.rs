@@ -74,12 +74,23 @@ impl<'a> Shape<'a> {
             other => match other.split_once(':') {
                 Some(("m", name)) => Self::Message(name),
                 Some(("e", name)) => Self::Either(name),
-                Some(("l", item)) => Self::List(item),
-                Some(("x", value)) => Self::Map(value),
+                Some(("l", item)) => Self::List(unnamed(item)),
+                Some(("x", value)) => Self::Map(unnamed(value)),
                 _ => Self::String,
             },
         }
     }
+}
+
+/// What a list or a map holds, without its own name.
+fn unnamed(of: &str) -> &str {
+    of.split_once('=').map_or(of, |(_, item)| item)
+}
+
+/// The name of a list or a map that has one.
+pub(crate) fn name_of(of: &str) -> Option<&str> {
+    let (name, _) = of.split_once('=')?;
+    name.strip_prefix("l:").or_else(|| name.strip_prefix("x:"))
 }
 
 impl Shape<'_> {
@@ -278,6 +289,16 @@ impl Types {
 
     /// The field of this name in JSON, inline ones searched too.
     pub(crate) fn field(&self, message: &str, name: &str) -> Option<&Field> {
+        self.field_within(message, name, &mut Vec::new())
+    }
+
+    /// The same, with the names of the structures in which it stands though it shows among the others.
+    pub(crate) fn field_within<'t>(
+        &'t self,
+        message: &str,
+        name: &str,
+        within: &mut Vec<&'t str>,
+    ) -> Option<&'t Field> {
         let fields = self.fields(message);
         let own = fields
             .iter()
@@ -285,7 +306,14 @@ impl Types {
         own.or_else(|| {
             let mut inline = fields.iter().filter(|field| field.inline());
             inline.find_map(|field| match Shape::of(&field.of) {
-                Shape::Message(inner) => self.field(inner, name),
+                Shape::Message(inner) => {
+                    within.push(inner.rsplit('.').next().unwrap_or_default());
+                    let found = self.field_within(inner, name, within);
+                    if found.is_none() {
+                        within.pop();
+                    }
+                    found
+                }
                 _ => None,
             })
         })

@@ -353,12 +353,13 @@ fn size(value: &Value) -> usize {
 
 /// `a=b,c=d`, or `<none>`.
 pub(crate) fn pairs(value: &Value) -> String {
-    let all: Vec<String> = value
+    let mut all: Vec<String> = value
         .as_object()
         .into_iter()
         .flatten()
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
         .collect();
+    all.sort();
     or_none(&all.join(","))
 }
 

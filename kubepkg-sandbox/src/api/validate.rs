@@ -22,7 +22,7 @@ mod probes;
 mod resources;
 mod rights;
 mod security;
-mod service;
+pub(crate) mod service;
 mod settings;
 mod status;
 mod storage;
@@ -33,6 +33,7 @@ mod workload;
 
 use serde_json::Value;
 
+pub(crate) use self::parts::is_address;
 use super::failure::Cause;
 use super::kind::Kind;
 use super::names;
@@ -47,7 +48,12 @@ pub(crate) fn new(kind: &Kind, object: &Value) -> Vec<Cause> {
     if kind.is("networking.k8s.io", "ingresses") {
         ingress::new(&mut causes, object);
     }
-    causes.extend(of_kind(kind, object));
+    let own = of_kind(kind, object);
+    // Of these the metadata are looked at when the rest is fine.
+    if kind.is("policy", "poddisruptionbudgets") && !own.is_empty() {
+        causes.clear();
+    }
+    causes.extend(own);
     if kind.is("events.k8s.io", "events") {
         event::new(&mut causes, object);
     }
@@ -168,6 +174,9 @@ fn metadata(kind: &Kind, object: &Value, new: bool) -> Vec<Cause> {
             let offence = crd::definition::name_offence(object, name);
             wrong.extend(offence.map(str::to_owned));
         }
+        if kind.is("apiregistration.k8s.io", "apiservices") && wrong.is_empty() {
+            wrong.extend(settings::api_service_name(object, name));
+        }
         wrong
     };
     let rules = object_meta::Rules {
@@ -183,7 +192,9 @@ fn name_rule(kind: &Kind) -> fn(&str) -> Vec<String> {
     match (kind.group.as_str(), kind.plural.as_str()) {
         _ if kind.custom.is_some() => names::subdomain,
         ("", "namespaces" | "services") => names::label,
-        ("rbac.authorization.k8s.io", _) | ("", "events") => names::path_segment,
+        ("rbac.authorization.k8s.io" | "apiregistration.k8s.io", _) | ("", "events") => {
+            names::path_segment
+        }
         _ => names::subdomain,
     }
 }

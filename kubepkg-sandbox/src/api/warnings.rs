@@ -1,6 +1,9 @@
 //! What a client is told of an object of a built-in kind that is fine but odd: `WarningsOnCreate` and
 //! `WarningsOnUpdate` of `pkg/registry`, and `pkg/api/pod/warnings.go` of Kubernetes for what pods are made from.
 
+mod key_pair;
+mod paths;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -119,6 +122,13 @@ pub(crate) fn of(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<String
             }
         }
         ("", "services") => service(object, &mut said),
+        ("", "secrets") if object["type"] == "kubernetes.io/tls" => {
+            let bytes = |key: &str| {
+                let encoded = text(&object["data"], key).as_bytes();
+                kubepkg_yaml::decode_base64(encoded).unwrap_or_default()
+            };
+            said.extend(key_pair::offence(&bytes("tls.crt"), &bytes("tls.key")));
+        }
         ("storage.k8s.io", "csidrivers") if new => {
             let spec = &object["spec"];
             if list(&spec["tokenRequests"]).next().is_some()
@@ -254,6 +264,7 @@ impl<'v> Pod<'v> {
                 }
             }
         }
+        paths::look(&spec["volumes"], said);
         self.twice(spec, "hostAliases", "ip", said);
         self.twice(spec, "imagePullSecrets", "name", said);
         for (index, secret) in list(&spec["imagePullSecrets"]).enumerate() {

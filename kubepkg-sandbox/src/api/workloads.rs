@@ -244,12 +244,13 @@ fn create(
     world: &mut World,
     table: &str,
     namespace: &str,
-    object: Value,
+    mut object: Value,
     now: Timestamp,
 ) -> Result<Arc<Value>, Failure> {
     let Some(kind) = world.registry.of_table(table).map(Arc::clone) else {
         return Err(Failure::no_resource());
     };
+    super::fields::complete(&kind, &mut object);
     let mut writer = Writer::internal(MANAGER, "", now);
     let made = world.commit_new(&kind, namespace, object, &mut writer);
     if let Err(failure) = &made {
@@ -319,7 +320,7 @@ fn write(
     world: &mut World,
     table: &str,
     old: &Arc<Value>,
-    new: Value,
+    mut new: Value,
     subresource: &str,
     now: Timestamp,
 ) -> bool {
@@ -337,6 +338,7 @@ fn write(
     if object::meta(&current, "resourceVersion") != object::meta(old, "resourceVersion") {
         return false;
     }
+    super::fields::complete(&kind, &mut new);
     let written = world.commit_change(&kind, &current, new, &mut writer);
     if let Err(failure) = &written {
         world.refused.note();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::app_armor;
 use super::convert;
 use super::decode;
 use super::defaults;
@@ -232,15 +233,20 @@ impl World {
                 &self.registry,
                 kind,
                 None,
-                &object,
+                &prepare::owned(kind, &object),
                 sent_fields.as_ref(),
                 writer,
             ),
         };
+        defaults::server(self, kind, &mut object)?;
         if kind.is("", "services") {
-            service_addresses::create(self, kind, &mut object)?;
+            service_addresses::create(self, kind, &mut object, writer.dry_run)?;
         }
         prepare::create(kind, &mut object);
+        if kind.is("", "pods") {
+            let said = app_armor::move_to_fields(&mut object);
+            writer.warnings.extend(said);
+        }
         let causes = validate::new(kind, &object);
         if !causes.is_empty() {
             return Err(Failure::invalid(
@@ -251,7 +257,6 @@ impl World {
             ));
         }
         writer.warn(kind, None, &object);
-        defaults::server(self, kind, &mut object)?;
         managed::put(&mut object, fields);
         let name = object::name(&object).to_owned();
         let sent_name = if generated { "" } else { &name };
@@ -350,7 +355,7 @@ impl World {
         };
         prepare::update(kind, old, &mut new, &writer.subresource, writer.now);
         if kind.is("", "services") && writer.subresource.is_empty() {
-            service_addresses::change(self, kind, old, &mut new)?;
+            service_addresses::change(self, kind, old, &mut new, writer.dry_run)?;
         }
         defaults::carried(kind, old, &mut new);
         if kind.has_generation() && !binds && prepare::spec_changed(kind, old, &new) {

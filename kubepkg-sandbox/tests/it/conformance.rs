@@ -450,6 +450,7 @@ suites!(
     kinds,
     lists,
     nulls,
+    odd,
     patches,
     pods,
     queries,

@@ -1,5 +1,8 @@
 //! What the API server fills into pods and templates of pods, and what its admission of service accounts adds.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::{at, items};
@@ -146,21 +149,40 @@ fn probe_defaults(probe: &mut Value) {
     at(probe, "/grpc", |grpc| default(grpc, "service", ""));
 }
 
+/// Of an image whose tag is `latest`, or that has neither tag nor digest. What is no reference has no tag
+/// (`ParseImageName`).
 fn pull_policy(image: &str) -> &'static str {
-    match tag(image) {
-        "latest" => "Always",
-        _ => "IfNotPresent",
-    }
+    let parts = REFERENCE.as_ref().and_then(|known| known.captures(image));
+    let latest = parts.is_some_and(|parts| {
+        let tag = parts.name("tag").map(|tag| tag.as_str());
+        let is_latest = tag.map_or(parts.name("digest").is_none(), |tag| tag == "latest");
+        is_latest && parts["path"].len() <= MAX_NAME && !is_number(image)
+    });
+    if latest { "Always" } else { "IfNotPresent" }
 }
 
-/// The tag of an image: `latest` when there is none, nothing when there is a digest.
-fn tag(image: &str) -> &str {
-    if image.contains('@') {
-        return "";
-    }
-    let name = image.rsplit('/').next().unwrap_or_default();
-    name.rsplit_once(':').map_or("latest", |(_, tag)| tag)
+/// Whether this is the number of an image, and so no name.
+fn is_number(image: &str) -> bool {
+    image.len() == 64
+        && image
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
+
+/// The longest name of an image, without that of its registry.
+const MAX_NAME: usize = 255;
+
+/// A reference as the `distribution/reference` package of Go reads it: registry, path, tag and digest.
+static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let label = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])";
+    let host = format!(r"(?:{label}(?:\.{label})*|\[(?:[a-fA-F0-9:]+)\])(?::[0-9]+)?");
+    let part = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
+    let name = format!("(?:{host}/)?(?P<path>{part}(?:/{part})*)");
+    let tag = r"(?::(?P<tag>[0-9A-Za-z_][0-9A-Za-z_.-]{0,127}))?";
+    let digest =
+        r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?";
+    Regex::new(&format!("^{name}{tag}{digest}$")).ok()
+});
 
 /// The service account of a pod, and its token.
 pub(super) fn account(world: &mut World, kind: &Kind, object: &mut Value) -> Result<(), Failure> {

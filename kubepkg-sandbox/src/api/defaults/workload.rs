@@ -43,8 +43,8 @@ pub(super) fn workload(kind: &Kind, object: &mut Value) {
             default(policy, "whenDeleted", "Retain");
             default(policy, "whenScaled", "Retain");
             for claim in items(spec, "/volumeClaimTemplates") {
-                default(claim, "kind", "PersistentVolumeClaim");
-                default(claim, "apiVersion", "v1");
+                claim["kind"] = "PersistentVolumeClaim".into();
+                claim["apiVersion"] = "v1".into();
                 default(claim, "status", json!({}));
                 at(claim, "/status", |status| {
                     default(status, "phase", "Pending");

@@ -23,11 +23,16 @@ pub(super) fn autoscaler(causes: &mut Vec<Cause>, spec: &Value) {
         causes.push(Cause::invalid("spec.minReplicas", least, why));
     }
     let most = spec["maxReplicas"].as_i64().unwrap_or(0);
-    if most < 1 {
-        causes.push(Cause::required(
+    match most {
+        0 => causes.push(Cause::required(
             "spec.maxReplicas",
             "must be set and greater than 0",
-        ));
+        )),
+        1.. => {}
+        _ => {
+            let why = "must be greater than or equal to 1";
+            causes.push(Cause::invalid("spec.maxReplicas", &json!(most), why));
+        }
     }
     if least.as_i64().is_some_and(|least| most < least) {
         let why = "must be greater than or equal to `minReplicas`";
@@ -40,7 +45,11 @@ pub(super) fn autoscaler(causes: &mut Vec<Cause>, spec: &Value) {
     if version.matches('/').count() > 1 {
         let why = format!("unexpected GroupVersion string: {version}");
         causes.push(Cause::invalid(at, &json!(version), &why));
-    } else if !version.contains('/') && text(target, "kind") != "ReplicationController" {
+    } else if version
+        .split_once('/')
+        .is_none_or(|(group, _)| group.is_empty())
+        && text(target, "kind") != "ReplicationController"
+    {
         let why = "apiVersion must specify API group";
         causes.push(Cause::invalid(at, &json!(version), why));
     }
@@ -84,27 +93,38 @@ fn metric(causes: &mut Vec<Cause>, at: &str, metric: &Value) {
             "must specify a metric source type",
         ));
     }
+    let known = KINDS.map(|(kind, _)| kind);
+    one_of(causes, &type_at, kind, &known);
+    source(causes, at, metric);
     // The server looks twice, and tells both times.
-    for _ in 0..2 {
-        one_of(causes, &type_at, kind, &KINDS.map(|(kind, _)| kind));
-    }
+    one_of(causes, &type_at, kind, &known);
+}
+
+/// What is wrong with where a metric comes from.
+fn source(causes: &mut Vec<Cause>, at: &str, metric: &Value) {
+    let kind = text(metric, "type");
+    // Of several the first is looked at.
+    let [of_container, external, object, pods, resource] = KINDS;
+    let in_order = [object, external, pods, resource, of_container];
+    let mut sources = in_order
+        .iter()
+        .filter(|(_, field)| !metric[*field].is_null());
+    let first = sources.next();
+    let several = sources.next().is_some();
     for (known, field) in KINDS {
         if known == kind && metric[field].is_null() {
             let why = "must populate information for the given metric source";
             causes.push(Cause::required(format!("{at}.{field}"), why));
         }
-        if known != kind && !metric[field].is_null() && !kind.is_empty() {
+        if known != kind && !metric[field].is_null() && several {
             let why = "must populate the given metric source only";
             causes.push(Cause::forbidden(format!("{at}.{field}"), why));
         }
     }
-    let Some((_, field)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+    let Some((kind, field)) = first else {
         return;
     };
-    let source = &metric[*field];
-    if source.is_null() {
-        return;
-    }
+    let (kind, source) = (*kind, &metric[*field]);
     let at = format!("{at}.{field}");
     match kind {
         "Object" => {
@@ -145,6 +165,12 @@ fn identifier(causes: &mut Vec<Cause>, at: &str, source: &Value) {
 fn target(causes: &mut Vec<Cause>, at: &str, kind: &str, target: &Value) {
     let field = |name: &str| format!("{at}.{name}");
     let what = text(target, "type");
+    if what.is_empty() {
+        causes.push(Cause::required(
+            field("type"),
+            "must specify a metric target type",
+        ));
+    }
     if !matches!(what, "Utilization" | "Value" | "AverageValue") {
         let why = "must be either Utilization, Value, or AverageValue";
         causes.push(Cause::invalid(field("type"), &json!(what), why));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, one_of, port, port_name, required};
+use super::parts::{is_address, name, one_of, port, port_name, required};
 use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
@@ -66,10 +66,9 @@ pub(super) fn new(causes: &mut Vec<Cause>, ingress: &Value) {
 }
 
 fn host(causes: &mut Vec<Cause>, at: &str, host: &str, named: bool) {
-    if named && host.parse::<std::net::IpAddr>().is_ok() {
+    if named && is_address(host) {
         let why = "must be a DNS name, not an IP address";
         causes.push(Cause::invalid(at, &json!(host), why));
-        return;
     }
     if host.contains('*') {
         name(causes, at, host, wildcard);

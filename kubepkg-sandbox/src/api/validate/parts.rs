@@ -209,7 +209,7 @@ pub(super) fn address(causes: &mut Vec<Cause>, at: &str, text: &str) {
 }
 
 /// Numbers of IPv4 may begin with zeros.
-pub(super) fn is_address(text: &str) -> bool {
+pub(crate) fn is_address(text: &str) -> bool {
     if text.contains(':') {
         return text.parse::<std::net::Ipv6Addr>().is_ok();
     }

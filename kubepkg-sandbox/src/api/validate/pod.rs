@@ -11,6 +11,7 @@ use super::parts::{address, labels, name, one_of, required_one_of};
 use super::placement;
 use super::security;
 use super::volume;
+use crate::api::app_armor;
 use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
@@ -26,6 +27,8 @@ pub(super) struct Around<'v> {
 
 /// A pod itself.
 pub(super) fn pod(causes: &mut Vec<Cause>, pod: &Value) {
+    app_armor::check(causes, "metadata", pod);
+    app_armor::compare(causes, pod);
     spec(causes, "spec", &pod["spec"], true);
     for field in ["containers", "initContainers"] {
         for (index, container) in list(&pod["spec"][field]).enumerate() {
@@ -41,17 +44,7 @@ pub(super) fn pod(causes: &mut Vec<Cause>, pod: &Value) {
 
 /// A template, at its path.
 pub(super) fn template(causes: &mut Vec<Cause>, at: &str, template: &Value) {
-    let metadata = &template["metadata"];
-    labels(causes, &format!("{at}.labels"), &metadata["labels"]);
-    for (key, _) in metadata["annotations"].as_object().into_iter().flatten() {
-        for why in names::qualified_name(&key.to_lowercase()) {
-            causes.push(Cause::invalid(
-                format!("{at}.annotations"),
-                &json!(key),
-                &why,
-            ));
-        }
-    }
+    template_metadata(causes, at, template);
     spec(causes, &format!("{at}.spec"), &template["spec"], false);
     if list(&template["spec"]["ephemeralContainers"])
         .next()
@@ -63,6 +56,22 @@ pub(super) fn template(causes: &mut Vec<Cause>, at: &str, template: &Value) {
             why,
         ));
     }
+}
+
+/// What is wrong with the labels and annotations of a template.
+pub(super) fn template_metadata(causes: &mut Vec<Cause>, at: &str, template: &Value) {
+    let metadata = &template["metadata"];
+    labels(causes, &format!("{at}.labels"), &metadata["labels"]);
+    for (key, _) in metadata["annotations"].as_object().into_iter().flatten() {
+        for why in names::qualified_name(&key.to_lowercase()) {
+            causes.push(Cause::invalid(
+                format!("{at}.annotations"),
+                &json!(key),
+                &why,
+            ));
+        }
+    }
+    app_armor::check(causes, at, template);
 }
 
 fn spec(causes: &mut Vec<Cause>, at: &str, spec: &Value, is_pod: bool) {

@@ -108,7 +108,8 @@ fn ports(causes: &mut Vec<Cause>, spec: &Value) {
     }
 }
 
-fn families(causes: &mut Vec<Cause>, spec: &Value) {
+/// What is wrong with the kinds of addresses that a Service asks for.
+pub(crate) fn families(causes: &mut Vec<Cause>, spec: &Value) {
     for (index, family) in list(&spec["ipFamilies"]).enumerate() {
         let at = format!("spec.ipFamilies[{index}]");
         one_of(

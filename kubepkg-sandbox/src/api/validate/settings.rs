@@ -415,14 +415,23 @@ pub(super) fn driver(causes: &mut Vec<Cause>, spec: &Value) {
     }
 }
 
-pub(super) fn api_service(causes: &mut Vec<Cause>, service: &Value) {
+/// What is wrong with the name of an APIService.
+pub(super) fn api_service_name(service: &Value, name: &str) -> Option<String> {
     let spec = &service["spec"];
     let wanted = format!("{}.{}", text(spec, "version"), text(spec, "group"));
-    let own = object::name(service);
-    if own != wanted {
-        let why = format!("must be `spec.version+\".\"+spec.group`: \"{wanted}\"");
-        causes.push(Cause::invalid("metadata.name", &json!(own), &why));
+    (name != wanted).then(|| format!("must be `spec.version+\".\"+spec.group`: \"{wanted}\""))
+}
+
+pub(super) fn api_service(causes: &mut Vec<Cause>, service: &Value) {
+    let spec = &service["spec"];
+    let (group, version) = (text(spec, "group"), text(spec, "version"));
+    if !group.is_empty() {
+        name(causes, "spec.group", group, names::subdomain);
+    } else if version != "v1" {
+        let why = "only v1 may have an empty group and it better be legacy kube";
+        causes.push(Cause::required("spec.group", why));
     }
+    name(causes, "spec.version", version, names::old_label);
     for (field, most) in [("groupPriorityMinimum", 20_000), ("versionPriority", 1000)] {
         let number = spec[field].as_i64().unwrap_or(0);
         if number <= 0 || number > most {
@@ -434,9 +443,39 @@ pub(super) fn api_service(causes: &mut Vec<Cause>, service: &Value) {
             ));
         }
     }
-    if !spec["service"].is_null() {
-        for field in ["namespace", "name"] {
-            required(causes, "spec.service", &spec["service"], field);
+    let unsafely = spec["insecureSkipTLSVerify"] == true;
+    let bundle = text(spec, "caBundle");
+    if spec["service"].is_null() {
+        if !bundle.is_empty() {
+            let bytes = kubepkg_yaml::decode_base64(bundle.as_bytes()).unwrap_or_default();
+            let shown = json!(format!("{} bytes", bytes.len()));
+            let why = "local APIServices may not have a caBundle";
+            causes.push(Cause::invalid("spec.caBundle", &shown, why));
         }
+        if unsafely {
+            let why = "local APIServices may not have insecureSkipTLSVerify";
+            causes.push(Cause::invalid(
+                "spec.insecureSkipTLSVerify",
+                &json!(true),
+                why,
+            ));
+        }
+        return;
+    }
+    for field in ["namespace", "name"] {
+        required(causes, "spec.service", &spec["service"], field);
+    }
+    let port = spec["service"]["port"].as_i64().unwrap_or(0);
+    if !(1..=65535).contains(&port) {
+        let why = "port is not valid: must be between 1 and 65535, inclusive";
+        causes.push(Cause::invalid("spec.service.port", &json!(port), why));
+    }
+    if unsafely && !bundle.is_empty() {
+        let why = "may not be true if caBundle is present";
+        causes.push(Cause::invalid(
+            "spec.insecureSkipTLSVerify",
+            &json!(true),
+            why,
+        ));
     }
 }

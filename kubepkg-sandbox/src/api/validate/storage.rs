@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{
-    name, no_backsteps, one_of, one_of_if_given, required, required_one_of, selector,
-};
+use super::parts::{name, no_backsteps, one_of, one_of_if_given, required, selector};
 use super::{placement, resources, volume};
 use crate::api::failure::Cause;
 use crate::api::names;
@@ -110,8 +108,15 @@ pub(super) fn volume(causes: &mut Vec<Cause>, spec: &Value) {
         let shown = spec["capacity"].to_string();
         causes.push(Cause::unsupported("spec.capacity", &shown, &["storage"]));
     }
-    if let Some(size) = size {
-        positive(causes, "spec.capacity[storage]", size);
+    for (resource, size) in capacity.into_iter().flatten() {
+        let at = &format!("spec.capacity[{resource}]");
+        if let Some(negative) = size.as_str().and_then(|text| text.parse::<i64>().ok())
+            && negative < 0
+        {
+            let why = "must be a valid resource quantity";
+            causes.push(Cause::invalid(at, &negative.into(), why));
+        }
+        positive(causes, at, size);
     }
     if !text(spec, "persistentVolumeReclaimPolicy").is_empty() {
         let policy = text(spec, "persistentVolumeReclaimPolicy");
@@ -197,7 +202,7 @@ pub(super) fn class(causes: &mut Vec<Cause>, class: &Value) {
         one_of(causes, "reclaimPolicy", policy, &["Delete", "Retain"]);
     }
     let modes = ["Immediate", "WaitForFirstConsumer"];
-    required_one_of(
+    one_of(
         causes,
         "volumeBindingMode",
         text(class, "volumeBindingMode"),

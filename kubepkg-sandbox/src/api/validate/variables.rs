@@ -158,6 +158,12 @@ pub(super) fn field_ref(causes: &mut Vec<Cause>, at: &str, reference: &Value, kn
         causes.push(Cause::required(path_at, ""));
         return;
     }
+    let version = text(reference, "apiVersion");
+    if !matches!(version, "" | "v1") {
+        let why = format!("error converting fieldPath: unsupported pod version: {version}");
+        causes.push(Cause::invalid(path_at, &json!(path), &why));
+        return;
+    }
     let keyed = path
         .strip_suffix("']")
         .and_then(|path| path.split_once("['"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{name, one_of, one_of_if_given, required, selector};
+use super::parts::{name, one_of, one_of_if_given, selector};
 use super::policy;
 use crate::api::failure::Cause;
 use crate::api::names;
@@ -13,14 +13,14 @@ pub(super) fn webhooks(causes: &mut Vec<Cause>, object: &Value) {
     let mut seen = Vec::new();
     for (index, webhook) in list(&object["webhooks"]).enumerate() {
         let at = format!("webhooks[{index}]");
+        self::webhook(causes, &at, webhook);
         let own = text(webhook, "name");
         if seen.contains(&own) {
             causes.push(Cause::duplicate(format!("{at}.name"), own));
         }
-        seen.push(own);
-    }
-    for (index, webhook) in list(&object["webhooks"]).enumerate() {
-        self::webhook(causes, &format!("webhooks[{index}]"), webhook);
+        if !own.is_empty() {
+            seen.push(own);
+        }
     }
 }
 
@@ -115,8 +115,11 @@ fn client(causes: &mut Vec<Cause>, at: &str, client: &Value) {
         self::url(causes, &format!("{at}.url"), url);
         return;
     }
-    for field in ["name", "namespace"] {
-        required(causes, &format!("{at}.service"), service, field);
+    // The server mixes the two up.
+    for (field, told) in [("namespace", "name"), ("name", "namespace")] {
+        if text(service, field).is_empty() {
+            causes.push(Cause::required(format!("{at}.service.{told}"), ""));
+        }
     }
     let port = &service["port"];
     if port
@@ -126,7 +129,10 @@ fn client(causes: &mut Vec<Cause>, at: &str, client: &Value) {
         let why = "port is not valid: must be between 1 and 65535, inclusive";
         causes.push(Cause::invalid(format!("{at}.service.port"), port, why));
     }
-    let Some(path) = service["path"].as_str() else {
+    let Some(path) = service["path"]
+        .as_str()
+        .filter(|path| !matches!(*path, "" | "/"))
+    else {
         return;
     };
     let at = format!("{at}.service.path");
@@ -134,14 +140,9 @@ fn client(causes: &mut Vec<Cause>, at: &str, client: &Value) {
     if !path.starts_with('/') {
         say("must start with a '/'");
     }
-    // The server takes the first sign for a slash, whatever it is.
-    let mut signs = path.chars();
-    signs.next();
-    let inner = signs.as_str();
-    let inner = inner.strip_suffix('/').unwrap_or(inner);
-    if inner.is_empty() {
-        return;
-    }
+    // The server takes the first byte for a slash, whatever it is.
+    let inner = String::from_utf8_lossy(path.as_bytes().get(1..).unwrap_or_default());
+    let inner = inner.strip_suffix('/').unwrap_or(&inner);
     for (index, segment) in inner.split('/').enumerate() {
         if segment.is_empty() {
             say(&format!("segment[{index}] may not be empty"));

@@ -1,5 +1,7 @@
 //! Deployments, ReplicaSets, StatefulSets, DaemonSets and replication controllers: `pkg/apis/apps/validation`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::parts::{name, not_negative, required_one_of, selector};
@@ -71,10 +73,7 @@ pub(super) fn stateful_set(causes: &mut Vec<Cause>, spec: &Value) {
     let rolling = &update["rollingUpdate"];
     match text(update, "type") {
         "OnDelete" if !rolling.is_null() => {
-            let shown = format!(
-                "{{\"Partition\":{},\"MaxUnavailable\":{}}}",
-                rolling["partition"], rolling["maxUnavailable"]
-            );
+            let shown = own_rolling(rolling);
             let why = "only allowed for updateStrategy 'RollingUpdate'";
             causes.push(Cause::shown(
                 "spec.updateStrategy.rollingUpdate",
@@ -89,7 +88,13 @@ pub(super) fn stateful_set(causes: &mut Vec<Cause>, spec: &Value) {
         }
         _ => {
             let why = "must be 'RollingUpdate' or 'OnDelete'";
-            causes.push(Cause::shown("spec.updateStrategy", &own_form(update), why));
+            let rolling = match rolling {
+                Value::Null => "null".to_owned(),
+                _ => own_rolling(rolling),
+            };
+            let kind = json!(text(update, "type"));
+            let shown = format!("{{\"Type\":{kind},\"RollingUpdate\":{rolling}}}");
+            causes.push(Cause::shown("spec.updateStrategy", &shown, why));
         }
     }
     let retention = &spec["persistentVolumeClaimRetentionPolicy"];
@@ -115,6 +120,8 @@ pub(super) fn stateful_set(causes: &mut Vec<Cause>, spec: &Value) {
         let template = claimed(spec);
         mismatch(causes, spec);
         pod::template(causes, "spec.template", &template);
+        // Looked at by two rules.
+        pod::template_metadata(causes, "spec.template", &template);
     } else if !spec["selector"].is_null() {
         causes.push(Cause::shown(
             "spec.selector",
@@ -124,6 +131,7 @@ pub(super) fn stateful_set(causes: &mut Vec<Cause>, spec: &Value) {
     } else {
         mismatch_of(causes, spec);
         pod::template(causes, "spec.template", &claimed(spec));
+        pod::template_metadata(causes, "spec.template", &spec["template"]);
     }
     pod::lasting(causes, spec, "StatefulSet");
 }
@@ -137,7 +145,8 @@ fn claimed(spec: &Value) -> Value {
     for field in ["hostname", "subdomain"] {
         pod.remove(field);
     }
-    let claims: Vec<&str> = list(&spec["volumeClaimTemplates"])
+    // One name, one claim.
+    let claims: BTreeSet<&str> = list(&spec["volumeClaimTemplates"])
         .map(|claim| text(&claim["metadata"], "name"))
         .collect();
     if claims.is_empty() {
@@ -157,11 +166,14 @@ fn claimed(spec: &Value) -> Value {
 }
 
 pub(super) fn daemon_set(causes: &mut Vec<Cause>, spec: &Value) {
+    let before = causes.len();
     selector(causes, "spec.selector", &spec["selector"]);
+    let readable = causes.len() == before;
     let labels = Labels::of(&spec["selector"]);
     match &labels {
         None => mismatch_of(causes, spec),
-        Some(_) => mismatch(causes, spec),
+        Some(_) if readable => mismatch(causes, spec),
+        Some(_) => {}
     }
     if labels.is_some_and(|labels| labels.is_empty()) {
         empty(causes, spec, "daemonset");
@@ -275,11 +287,29 @@ fn mismatch_of(causes: &mut Vec<Cause>, spec: &Value) {
 
 /// A strategy as the server prints its own structure.
 fn own_form(strategy: &Value) -> String {
-    let rolling = &strategy["rollingUpdate"];
+    let or_zero = |value: &Value| match value {
+        Value::Null => "0".to_owned(),
+        value => value.to_string(),
+    };
+    let rolling = match &strategy["rollingUpdate"] {
+        Value::Null => "null".to_owned(),
+        rolling => format!(
+            "{{\"MaxUnavailable\":{},\"MaxSurge\":{}}}",
+            or_zero(&rolling["maxUnavailable"]),
+            or_zero(&rolling["maxSurge"])
+        ),
+    };
     format!(
         "{{\"Type\":{},\"RollingUpdate\":{rolling}}}",
         json!(text(strategy, "type"))
     )
+}
+
+/// How a StatefulSet is rolled over, as the server's own type shows it.
+fn own_rolling(rolling: &Value) -> String {
+    let partition = rolling["partition"].as_i64().unwrap_or(0);
+    let unavailable = &rolling["maxUnavailable"];
+    format!("{{\"Partition\":{partition},\"MaxUnavailable\":{unavailable}}}")
 }
 
 /// How many may be too many or too few while a workload is rolled over.
@@ -302,7 +332,11 @@ fn rolling(causes: &mut Vec<Cause>, rolling: &Value, at: &str) {
         }
     }
     let some = |value: &Value| match value {
-        Value::String(text) => percent(text).unwrap_or(0) != 0,
+        // What is no share is read as a number.
+        Value::String(text) => match percent(text) {
+            Some(share) => share != 0,
+            None => text.parse::<i64>().is_ok_and(|number| number != 0),
+        },
         other => other.as_i64().unwrap_or(0) != 0,
     };
     let too_much = |causes: &mut Vec<Cause>| {

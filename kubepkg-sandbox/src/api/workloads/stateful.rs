@@ -135,7 +135,8 @@ fn make(world: &mut World, set: &Arc<Value>, ordinal: i64, revision: &str, now: 
     let namespace = object::namespace(set).to_owned();
     let name = format!("{}-{ordinal}", object::name(set));
     let owners = reference("apps/v1", "StatefulSet", set);
-    let mut pod = pod_of(&set["spec"]["template"], &json!({"name": name}), owners);
+    let names = json!({"generateName": format!("{}-", object::name(set)), "name": name});
+    let mut pod = pod_of(&set["spec"]["template"], &names, owners);
     for (label, value) in [
         (REVISION, revision),
         ("statefulset.kubernetes.io/pod-name", name.as_str()),
@@ -148,11 +149,12 @@ fn make(world: &mut World, set: &Arc<Value>, ordinal: i64, revision: &str, now: 
     if !service.is_empty() {
         pod["spec"]["subdomain"] = service.into();
     }
+    let mut claims: Vec<Value> = Vec::new();
     let mut volumes: Vec<Value> = object::list(&pod["spec"]["volumes"]).cloned().collect();
     for template in object::list(&set["spec"]["volumeClaimTemplates"]) {
         let claim_name = format!("{}-{name}", object::name(template));
         volumes.retain(|volume| volume["name"] != template["metadata"]["name"]);
-        volumes.push(json!({
+        claims.push(json!({
             "name": template["metadata"]["name"],
             "persistentVolumeClaim": {"claimName": claim_name},
         }));
@@ -180,8 +182,9 @@ fn make(world: &mut World, set: &Arc<Value>, ordinal: i64, revision: &str, now: 
             tell(world, set, "Create", &what, made.err().as_ref(), now);
         }
     }
-    if !volumes.is_empty() {
-        pod["spec"]["volumes"] = volumes.into();
+    claims.extend(volumes);
+    if !claims.is_empty() {
+        pod["spec"]["volumes"] = claims.into();
     }
     let made = create(world, "pods", &namespace, pod, now);
     let what = format!("Pod {name} in StatefulSet {}", object::name(set));

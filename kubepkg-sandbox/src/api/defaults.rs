@@ -1,6 +1,7 @@
 //! Defaults of built-in kinds: `pkg/apis/*/v1/defaults.go` of Kubernetes, and what the server
 //! allots itself (addresses, ports, the service account of a pod).
 
+mod classes;
 mod pod;
 mod priority;
 mod workload;
@@ -143,6 +144,9 @@ pub(crate) fn server(world: &mut World, kind: &Kind, object: &mut Value) -> Resu
     }
     if kind.is("scheduling.k8s.io", "priorityclasses") {
         priority::only_one(world, kind, object)?;
+    }
+    if kind.is("", "persistentvolumeclaims") || kind.is("networking.k8s.io", "ingresses") {
+        classes::of_class(world, kind, object);
     }
     Ok(())
 }

@@ -231,7 +231,7 @@ impl Types {
         };
         let mut order = Vec::new();
         self.names(message, &mut order);
-        if !order.contains(&"apiVersion") {
+        if self.is_kind(message) {
             // Kind and version of an object come first.
             order.splice(0..0, ["kind", "apiVersion"]);
         }

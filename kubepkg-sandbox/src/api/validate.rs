@@ -95,13 +95,7 @@ pub(crate) fn changed(
             .filter(|cause| twice.contains(&cause.field.as_str()))
             .cloned()
             .collect();
-        let whole = ["configmaps", "secrets", "services", "serviceaccounts"];
-        let times = if kind.group.is_empty() && whole.contains(&kind.plural.as_str()) {
-            3
-        } else {
-            2
-        };
-        causes.extend(std::iter::repeat_n(again, times).flatten());
+        causes.extend(std::iter::repeat_n(again, looks_again(kind)).flatten());
     }
     if object::terminating(old) {
         let before = object::finalizers(old);
@@ -126,8 +120,13 @@ pub(crate) fn changed(
     if kind.is("", "services") {
         causes.extend(service_addresses::changed(old, new));
     }
-    causes.extend(of_kind(kind, new));
-    causes.extend(immutable::immutable(kind, old, new));
+    let own = of_kind(kind, new);
+    let fixed = immutable::immutable(kind, old, new);
+    if kind.is("networking.k8s.io", "ingressclasses") {
+        causes.extend(fixed.into_iter().chain(own));
+    } else {
+        causes.extend(own.into_iter().chain(fixed));
+    }
     if kind.is("events.k8s.io", "events") {
         causes.extend(event::changed(old, new));
     }
@@ -148,6 +147,32 @@ pub(crate) fn changed(
         warnings.extend(stays.map(|error| format!("{}: {}", error.field, error.message)));
     }
     causes
+}
+
+/// How often the server looks at the metadata of a changed object once more.
+fn looks_again(kind: &Kind) -> usize {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("policy", "poddisruptionbudgets") | ("" | "events.k8s.io", "events") => 1,
+        (
+            "",
+            "configmaps"
+            | "endpoints"
+            | "nodes"
+            | "persistentvolumeclaims"
+            | "persistentvolumes"
+            | "secrets"
+            | "serviceaccounts",
+        )
+        | ("apps", "controllerrevisions")
+        | ("networking.k8s.io", "ingressclasses" | "ingresses" | "ipaddresses")
+        | (
+            "storage.k8s.io",
+            "csistoragecapacities" | "storageclasses" | "volumeattributesclasses",
+        )
+        | ("apiregistration.k8s.io" | "node.k8s.io" | "rbac.authorization.k8s.io", _)
+        | ("resource.k8s.io", "deviceclasses" | "resourceclaims" | "resourceclaimtemplates") => 3,
+        _ => 2,
+    }
 }
 
 /// Metadata that the server alone writes and that a client sends otherwise than it is.
@@ -206,6 +231,7 @@ fn of_kind(kind: &Kind, object: &Value) -> Vec<Cause> {
         _ if kind.custom.is_some() => {}
         ("" | "events.k8s.io", "events") => event::event(&mut causes, kind, object),
         ("", "configmaps") => settings::config_map(&mut causes, object),
+        ("", "podtemplates") => pod::template(&mut causes, "template", &object["template"]),
         ("", "services") => service::service(&mut causes, spec),
         ("", "namespaces") => settings::namespace(&mut causes, spec),
         ("", "secrets") => settings::secret(&mut causes, object),

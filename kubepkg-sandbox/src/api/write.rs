@@ -546,8 +546,19 @@ fn check_identity(kind: &Kind, old: &Value, new: &Value, writer: &Writer) -> Res
 fn check_version_given(kind: &Kind, object: &Value) -> Result<(), Failure> {
     let conditional = kind.custom.is_some()
         || matches!(
-            kind.group.as_str(),
-            "apiextensions.k8s.io" | "coordination.k8s.io" | "discovery.k8s.io"
+            (kind.group.as_str(), kind.plural.as_str()),
+            (
+                "admissionregistration.k8s.io"
+                    | "apiextensions.k8s.io"
+                    | "apiregistration.k8s.io"
+                    | "coordination.k8s.io",
+                _
+            ) | ("policy", "poddisruptionbudgets")
+                | ("node.k8s.io", "runtimeclasses")
+                | (
+                    "storage.k8s.io",
+                    "csidrivers" | "csinodes" | "csistoragecapacities" | "volumeattachments"
+                )
         );
     if !conditional || !object::meta(object, "resourceVersion").is_empty() {
         return Ok(());

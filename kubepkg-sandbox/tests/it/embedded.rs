@@ -498,3 +498,66 @@ async fn a_cron_job_waits_for_a_job_under_way_or_takes_its_place_as_it_says() {
         );
     }
 }
+
+/// Not in the conformance suite: the classes would be there for every other test of the real plane.
+#[tokio::test]
+async fn who_names_no_class_gets_the_newest_of_those_that_are_the_default() {
+    let server = standing();
+    let client = server.client();
+    let post = async |path: &str, object: Value| -> Value {
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(object.to_string().into_bytes())
+            .unwrap();
+        client.request(request).await.unwrap()
+    };
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = |name: &str, class: Value| {
+        json!({"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": class,
+        }})
+    };
+    let ingresses = "/apis/networking.k8s.io/v1/namespaces/default/ingresses";
+    let ingress = |name: &str, annotations: Value| {
+        json!({"metadata": {"name": name, "annotations": annotations}, "spec": {
+            "defaultBackend": {"service": {"name": "a", "port": {"number": 1}}},
+        }})
+    };
+    let made = post(claims, claim("before", Value::Null)).await;
+    assert_eq!(made["spec"]["storageClassName"], Value::Null);
+    for (name, default) in [
+        ("old", "true"),
+        ("b", "true"),
+        ("a", "true"),
+        ("c", "false"),
+    ] {
+        let key = "storageclass.kubernetes.io/is-default-class";
+        post(
+            "/apis/storage.k8s.io/v1/storageclasses",
+            json!({"metadata": {"name": name, "annotations": {key: default}}, "provisioner": "example.test/p"}),
+        )
+        .await;
+        let key = "ingressclass.kubernetes.io/is-default-class";
+        post(
+            "/apis/networking.k8s.io/v1/ingressclasses",
+            json!({
+                "metadata": {"name": name, "annotations": {key: default}},
+                "spec": {"controller": "example.test/c"},
+            }),
+        )
+        .await;
+        if name == "old" {
+            server.advance(SignedDuration::from_secs(10));
+        }
+    }
+    let made = post(claims, claim("none", Value::Null)).await;
+    assert_eq!(made["spec"]["storageClassName"], "a");
+    let made = post(claims, claim("empty", json!(""))).await;
+    assert_eq!(made["spec"]["storageClassName"], "");
+    let made = post(ingresses, ingress("none", json!({}))).await;
+    assert_eq!(made["spec"]["ingressClassName"], "a");
+    let named = json!({"kubernetes.io/ingress.class": "other"});
+    let made = post(ingresses, ingress("annotated", named)).await;
+    assert_eq!(made["spec"]["ingressClassName"], Value::Null);
+}

@@ -52,11 +52,14 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
 
     let started = job["status"]["startTime"].clone();
     let started_at = object::parse_time(&started);
+    let suspended = spec["suspend"] == true;
+    let known = object::list(&job["status"]["conditions"]).find(|one| one["type"] == "Suspended");
+    let was = known.map(|one| one["status"] == "True");
     let deadline = spec["activeDeadlineSeconds"]
         .as_i64()
+        .filter(|_| !suspended && was != Some(true))
         .zip(started_at)
         .map(|(limit, since)| since + SignedDuration::from_secs(limit.clamp(0, 1 << 32)));
-    let suspended = spec["suspend"] == true;
     let end = if done >= completions {
         Some((
             "Complete",
@@ -90,13 +93,34 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
         }
     }
     let time = object::time(now);
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "lastProbeTime": time, "lastTransitionTime": time,
+        })
+    };
     let mut status = json!({"terminating": 0, "uncountedTerminatedPods": {}});
-    if !suspended {
-        status["startTime"] = if started.is_null() {
-            json!(time)
-        } else {
-            started
-        };
+    let mut conditions: Vec<Value> = known.into_iter().cloned().collect();
+    let mut since = started;
+    if end.is_none() && suspended && was != Some(true) {
+        conditions = vec![condition(
+            "Suspended",
+            "True",
+            "JobSuspended",
+            "Job suspended",
+        )];
+        maker.say(world, false, "Suspended", "Job suspended", now);
+    } else if end.is_none() && !suspended && was == Some(true) {
+        // The time that a job may take begins anew.
+        conditions = vec![condition("Suspended", "False", "JobResumed", "Job resumed")];
+        maker.say(world, false, "Resumed", "Job resumed", now);
+        since = json!(time);
+    }
+    if since.is_null() && !suspended {
+        since = json!(time);
+    }
+    if !since.is_null() {
+        status["startTime"] = since;
     }
     let ready = active.iter().filter(|pod| super::is_ready(pod)).count();
     status["ready"] = if end.is_some() {
@@ -114,13 +138,7 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
             "Complete" => "SuccessCriteriaMet",
             _ => "FailureTarget",
         };
-        let condition = |kind: &str| {
-            json!({
-                "type": kind, "status": "True", "reason": reason, "message": message,
-                "lastProbeTime": time, "lastTransitionTime": time,
-            })
-        };
-        status["conditions"] = json!([condition(first), condition(kind)]);
+        conditions.extend([first, kind].map(|kind| condition(kind, "True", reason, message)));
         if kind == "Complete" {
             status["completionTime"] = json!(time);
             maker.say(world, false, "Completed", "Job completed", now);
@@ -129,6 +147,9 @@ pub(super) fn settle(world: &mut World, job: &Arc<Value>, now: Timestamp) {
         }
     } else if let Some(at) = deadline {
         world.wake(TABLE, job, at);
+    }
+    if !conditions.is_empty() {
+        status["conditions"] = conditions.into();
     }
     write_status(world, TABLE, job, status, now);
 }

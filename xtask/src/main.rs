@@ -91,6 +91,16 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },
+    /// Changes bodies of the conformance suite at random and sends them to the sandbox's API server and to the real
+    /// one; prints what they answer differently as requests for the suite.
+    Mutate {
+        /// Where to begin: the same seed makes the same requests.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How many requests.
+        #[arg(long, default_value_t = 1_000)]
+        count: u64,
+    },
     /// Writes the CRDs of the default group into the operator's chart.
     Crds {
         /// Fails when they differ, and writes nothing.
@@ -205,6 +215,7 @@ fn main() -> ExitCode {
         Command::Parity { arguments } => parity::compare(&arguments),
         Command::Schemas => schemas::write(),
         Command::Simulate { release, arguments } => simulate::some(&arguments, release),
+        Command::Mutate { seed, count } => suite::mutate(seed, count),
         Command::Fuzz { seconds, targets } => fuzz::all(&targets, seconds),
         Command::Tidy { write } => tidy::run(write),
         Command::Vectors { folder } => vectors::check(&folder),

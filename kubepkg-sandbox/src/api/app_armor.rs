@@ -85,12 +85,11 @@ pub(crate) fn compare(causes: &mut Vec<Cause>, pod: &Value) {
         for (index, container) in list(&pod["spec"][field]).enumerate() {
             let key = format!("{PREFIX}{}", text(container, "name"));
             let own = &container["securityContext"]["appArmorProfile"];
-            let Some(told) = annotations[&key].as_str().and_then(field_of) else {
-                continue;
-            };
-            if own.is_null() {
+            let profile = annotations[&key].as_str().unwrap_or_default();
+            if profile.is_empty() || text(own, "type").is_empty() {
                 continue;
             }
+            let told = field_of(profile).unwrap_or_default();
             let at = format!("spec.{field}[{index}].securityContext.appArmorProfile");
             let (part, what) = if own["type"] != told["type"] {
                 ("type", "type")

@@ -2,7 +2,8 @@
 //!
 //! Events have two groups with other field names for the same objects; they are kept as those of
 //! the group without a name. Custom resources are converted by changing `apiVersion` alone, the
-//! strategy `None`, and by dropping what the other version has no field for; `autoscaling/v1` is shown as far as it has a place for what `v2` says.
+//! strategy `None`, and by dropping what the other version has no field for; `autoscaling/v1` is shown
+//! as far as it has a place for what `v2` says.
 
 use std::borrow::Cow;
 use std::sync::Arc;

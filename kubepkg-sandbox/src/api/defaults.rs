@@ -224,11 +224,10 @@ fn service(spec: &mut Value) {
         fields.remove("sessionAffinityConfig");
     }
     if spec["sessionAffinity"] == "ClientIP" {
-        default(
-            spec,
-            "sessionAffinityConfig",
-            json!({"clientIP": {"timeoutSeconds": 10800}}),
-        );
+        default(spec, "sessionAffinityConfig", json!({}));
+        let config = &mut spec["sessionAffinityConfig"];
+        default(config, "clientIP", json!({}));
+        default(&mut config["clientIP"], "timeoutSeconds", 10800);
     }
 }
 

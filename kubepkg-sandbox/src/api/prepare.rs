@@ -87,7 +87,6 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
                 "expectedPods": 0,
             });
         }
-        ("rbac.authorization.k8s.io", _) => no_rules(object),
         ("autoscaling", _) => {
             object["status"] = json!({"desiredReplicas": 0, "currentMetrics": null});
         }
@@ -108,6 +107,7 @@ pub(crate) fn create(kind: &Kind, object: &mut Value) {
         label_job(object);
         label_as_template(object);
     }
+    stored(kind, object);
 }
 
 /// A changed object: who writes the main resource does not write its status, and the other way.
@@ -163,9 +163,7 @@ pub(crate) fn update(kind: &Kind, old: &Value, new: &mut Value, subresource: &st
                     None => fields.remove("status"),
                 };
             }
-            if kind.group == "rbac.authorization.k8s.io" {
-                no_rules(new);
-            }
+            stored(kind, new);
             if kind.is("apps", "daemonsets") {
                 count_templates(old, new);
             }
@@ -264,11 +262,14 @@ pub(crate) fn may_go(kind: &Kind, object: &Value) -> bool {
         == 0
 }
 
-/// No rules are written as null.
-fn no_rules(object: &mut Value) {
-    let empty = object.get("rules").is_some_and(|rules| *rules == json!([]));
-    if empty {
-        object["rules"] = Value::Null;
+/// An object as it comes back from where it is stored. Definitions and APIServices are stored in JSON.
+fn stored(kind: &Kind, object: &mut Value) {
+    let types = Types::get();
+    let in_json = ["apiextensions.k8s.io", "apiregistration.k8s.io"].contains(&kind.group.as_str());
+    if let Some(message) = types.of_kind(&kind.api_version(), &kind.kind)
+        && !in_json
+    {
+        types.store(message, object);
     }
 }
 

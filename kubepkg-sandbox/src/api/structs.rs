@@ -217,6 +217,24 @@ impl Types {
         });
     }
 
+    /// Makes null of lists that are empty and printed all the same, as protobuf does, in which they are stored.
+    pub(crate) fn store(&self, message: &str, value: &mut Value) {
+        let Some(object) = value.as_object_mut() else {
+            return;
+        };
+        for (name, value) in object.iter_mut() {
+            let Some(field) = self.field(message, name) else {
+                continue;
+            };
+            if field.repeated() && value.as_array().is_some_and(Vec::is_empty) {
+                *value = Value::Null;
+            }
+            each_message(&field.of, value, &mut |inner, value| {
+                self.store(inner, value);
+            });
+        }
+    }
+
     /// A value of a message as Go writes it: fields in the order of the structure.
     pub(crate) fn written(&self, message: &str, value: &Value) -> String {
         let mut out = String::new();

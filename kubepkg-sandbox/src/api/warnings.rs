@@ -122,6 +122,15 @@ pub(crate) fn of(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<String
             }
         }
         ("", "services") => service(object, &mut said),
+        ("", "persistentvolumes")
+            if object["spec"]["persistentVolumeReclaimPolicy"] == "Recycle" =>
+        {
+            said.push(
+                "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the \
+                 recommended approach is to use dynamic provisioning."
+                    .to_owned(),
+            );
+        }
         ("", "secrets") if object["type"] == "kubernetes.io/tls" => {
             let bytes = |key: &str| {
                 let encoded = text(&object["data"], key).as_bytes();

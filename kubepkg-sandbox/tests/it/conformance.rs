@@ -31,28 +31,28 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug)]
-struct Scenario {
+pub(super) struct Scenario {
     name: String,
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Step {
+pub(super) struct Step {
     line: usize,
-    method: String,
-    path: String,
-    headers: Vec<(String, String)>,
-    body: String,
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: String,
     saves: Vec<(String, String)>,
-    masks: Vec<String>,
+    pub(super) masks: Vec<String>,
     only: Option<String>,
     digits: bool,
     until: Option<u16>,
     warned: bool,
-    differs: Option<String>,
+    pub(super) differs: Option<String>,
 }
 
-fn parse(text: &str) -> Vec<Scenario> {
+pub(super) fn parse(text: &str) -> Vec<Scenario> {
     let mut scenarios: Vec<Scenario> = Vec::new();
     let mut step: Option<Step> = None;
     for (index, line) in text.lines().chain([""]).enumerate() {
@@ -121,18 +121,18 @@ impl Step {
 }
 
 /// One of the two servers, and what a scenario has saved from it.
-struct Side {
-    client: Client,
-    saved: BTreeMap<String, String>,
+pub(super) struct Side {
+    pub(super) client: Client,
+    pub(super) saved: BTreeMap<String, String>,
 }
 
 /// An answer, ready to be compared.
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
+pub(super) struct Seen {
     code: u16,
     kind: String,
     warnings: Vec<String>,
-    body: Value,
+    pub(super) body: Value,
 }
 
 impl Side {
@@ -144,7 +144,7 @@ impl Side {
         text
     }
 
-    async fn ask(&mut self, step: &Step) -> Seen {
+    pub(super) async fn ask(&mut self, step: &Step) -> Seen {
         let end = Instant::now() + PATIENCE;
         loop {
             let (code, kind, warnings, bytes) = self.send(step).await;
@@ -239,7 +239,11 @@ fn mask(mut body: Value, step: &Step) -> Value {
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         match body.pointer_mut(parent) {
             Some(Value::Object(fields)) => drop(fields.insert(name.to_owned(), json!("<masked>"))),
-            Some(Value::Array(items)) => items[name.parse::<usize>().unwrap()] = json!("<masked>"),
+            Some(Value::Array(items)) => {
+                if let Some(item) = items.get_mut(name.parse::<usize>().unwrap()) {
+                    *item = json!("<masked>");
+                }
+            }
             _ => {}
         }
     }
@@ -320,6 +324,20 @@ fn is_uid(text: &str) -> bool {
     })
 }
 
+pub(super) async fn create_namespace(client: &Client, name: &str) {
+    let made = json!({"metadata": {"name": name}});
+    let request = Request::post("/api/v1/namespaces")
+        .header("content-type", "application/json")
+        .body(Body::from(made.to_string().into_bytes()))
+        .unwrap();
+    client.send(request).await.unwrap();
+}
+
+/// The answers of both to the same request.
+pub(super) async fn answers_of(step: &Step, real: &mut Side, ours: &mut Side) -> (Seen, Seen) {
+    (real.ask(step).await, ours.ask(step).await)
+}
+
 /// Runs the scenarios of a file on both servers.
 async fn compare(file: &str, text: &str) {
     let plane = ControlPlane::shared().await.unwrap();
@@ -331,13 +349,8 @@ async fn compare(file: &str, text: &str) {
             continue;
         }
         let namespace = plane.namespace("conformance").await.unwrap();
-        let made = json!({"metadata": {"name": namespace}});
         let embedded = server.client();
-        let request = Request::post("/api/v1/namespaces")
-            .header("content-type", "application/json")
-            .body(Body::from(made.to_string().into_bytes()))
-            .unwrap();
-        embedded.send(request).await.unwrap();
+        create_namespace(&embedded, &namespace).await;
         let saved = BTreeMap::from([("ns".to_owned(), namespace.clone())]);
         let mut real = Side {
             client: plane.client().unwrap(),
@@ -349,7 +362,7 @@ async fn compare(file: &str, text: &str) {
         };
         for step in &scenario.steps {
             requests += 1;
-            let (mut expected, mut found) = (real.ask(step).await, ours.ask(step).await);
+            let (mut expected, mut found) = answers_of(step, &mut real, &mut ours).await;
             // The real plane reads from caches and has controllers of its own, and both take their time.
             let end = Instant::now() + PATIENCE;
             while step.is_harmless()
@@ -358,7 +371,7 @@ async fn compare(file: &str, text: &str) {
                 && Instant::now() < end
             {
                 tokio::time::sleep(Duration::from_millis(200)).await;
-                (expected, found) = (real.ask(step).await, ours.ask(step).await);
+                (expected, found) = answers_of(step, &mut real, &mut ours).await;
             }
             let at = format!(
                 "{file}:{} ({}): {} {}",
@@ -384,7 +397,7 @@ async fn compare(file: &str, text: &str) {
     );
 }
 
-fn difference(expected: &Seen, found: &Seen) -> String {
+pub(super) fn difference(expected: &Seen, found: &Seen) -> String {
     let mut out = String::new();
     if expected.code != found.code {
         writeln!(out, "  code: real {}, ours {}", expected.code, found.code).unwrap();

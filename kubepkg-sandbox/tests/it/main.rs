@@ -17,6 +17,7 @@ mod embedded;
 mod endpoints;
 mod identities;
 mod lifetime;
+mod mutated;
 mod options;
 mod pods;
 mod recorded;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{at, items};
 use crate::api::failure::Failure;
 use crate::api::kind::Kind;
+use crate::api::names;
 use crate::api::object::{self, default};
 use crate::api::world::World;
 
@@ -197,10 +198,13 @@ pub(super) fn account(world: &mut World, kind: &Kind, object: &mut Value) -> Res
         .get("serviceaccounts", &namespace, &account)
         .cloned()
     else {
-        let why = format!(
-            "error looking up service account {namespace}/{account}: serviceaccount \
-             \"{account}\" not found"
-        );
+        let wrong = names::path_segment(&account);
+        let what = if wrong.is_empty() {
+            format!("serviceaccount \"{account}\" not found")
+        } else {
+            format!("invalid resource name \"{account}\": [{}]", wrong.join(" "))
+        };
+        let why = format!("error looking up service account {namespace}/{account}: {what}");
         return Err(Failure::forbidden(kind, &pod, &why));
     };
     let wanted = spec["automountServiceAccountToken"]

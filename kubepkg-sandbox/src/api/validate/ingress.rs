@@ -145,8 +145,12 @@ fn backend(causes: &mut Vec<Cause>, at: &str, backend: &Value) {
             causes.push(Cause::invalid(at, &json!(""), why));
         }
         (true, false) => {
+            let at = format!("{at}.resource");
             for field in ["kind", "name"] {
-                required(causes, &format!("{at}.resource"), resource, field);
+                match text(resource, field) {
+                    "" => required(causes, &at, resource, field),
+                    own => name(causes, &format!("{at}.{field}"), own, names::path_segment),
+                }
             }
         }
         (false, true) => {
@@ -191,7 +195,15 @@ pub(super) fn class(causes: &mut Vec<Cause>, spec: &Value) {
         return;
     }
     for field in ["kind", "name"] {
-        required(causes, "spec.parameters", of, field);
+        match text(of, field) {
+            "" => required(causes, "spec.parameters", of, field),
+            own => name(
+                causes,
+                &format!("spec.parameters.{field}"),
+                own,
+                names::path_segment,
+            ),
+        }
     }
     let scope = text(of, "scope");
     one_of(

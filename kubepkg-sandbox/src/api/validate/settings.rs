@@ -106,7 +106,10 @@ pub(super) fn limit_range(causes: &mut Vec<Cause>, spec: &Value) {
         let kind = text(limit, "type");
         let type_at = format!("{at}.type");
         name(causes, &type_at, kind, names::qualified_name);
-        if !kind.contains('/') && !matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim") {
+        if names::qualified_name(kind).is_empty()
+            && !kind.contains('/')
+            && !matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim")
+        {
             let why = "must be a standard limit type or fully qualified";
             causes.push(Cause::invalid(&type_at, &json!(kind), why));
         }

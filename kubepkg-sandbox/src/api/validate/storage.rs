@@ -55,6 +55,26 @@ pub(super) fn claim_spec(causes: &mut Vec<Cause>, at: &str, spec: &Value) {
         Some(size) => positive(causes, &size_at, size),
     }
     class_and_mode(causes, at, spec);
+    for field in ["dataSource", "dataSourceRef"] {
+        filled_from(causes, &format!("{at}.{field}"), &spec[field]);
+    }
+}
+
+/// What a claim is filled from.
+fn filled_from(causes: &mut Vec<Cause>, at: &str, source: &Value) {
+    if source.is_null() {
+        return;
+    }
+    for field in ["name", "kind"] {
+        required(causes, at, source, field);
+    }
+    let (group, kind) = (text(source, "apiGroup"), text(source, "kind"));
+    if !group.is_empty() {
+        name(causes, &format!("{at}.apiGroup"), group, names::subdomain);
+    } else if kind != "PersistentVolumeClaim" {
+        let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        causes.push(Cause::invalid(at, &kind.into(), why));
+    }
 }
 
 fn modes(causes: &mut Vec<Cause>, at: &str, spec: &Value) {

@@ -8,6 +8,7 @@ use crate::api::failure::Cause;
 use crate::api::names;
 use crate::api::object::{list, text};
 use crate::api::policies::Environment;
+use crate::crd::definition;
 
 pub(super) fn webhooks(causes: &mut Vec<Cause>, object: &Value) {
     let mut seen = Vec::new();
@@ -112,7 +113,9 @@ fn client(causes: &mut Vec<Cause>, at: &str, client: &Value) {
         return;
     }
     if let Some(url) = url.as_str() {
-        self::url(causes, &format!("{at}.url"), url);
+        let mut errors = Vec::new();
+        definition::address_of_webhook(&format!("{at}.url"), url, &mut errors);
+        causes.extend(super::of_schema(errors));
         return;
     }
     // The server mixes the two up.
@@ -151,34 +154,6 @@ fn client(causes: &mut Vec<Cause>, at: &str, client: &Value) {
         for why in names::subdomain(segment) {
             say(&format!("segment[{index}]: {why}"));
         }
-    }
-}
-
-fn url(causes: &mut Vec<Cause>, at: &str, url: &str) {
-    const FORM: &str = "; desired format: https://host[/path]";
-    let mut say = |shown: &str, why: &str| causes.push(Cause::invalid(at, &json!(shown), why));
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    if scheme != "https" {
-        say(
-            scheme,
-            &format!("'https' is the only allowed URL scheme{FORM}"),
-        );
-    }
-    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let host = rest.split('/').next().unwrap_or_default();
-    let (user, host) = host.split_once('@').unwrap_or(("", host));
-    if host.is_empty() {
-        say("", &format!("host must be specified{FORM}"));
-    }
-    if !user.is_empty() {
-        say(user, "user information is not permitted in the URL");
-    }
-    if !fragment.is_empty() {
-        say(fragment, "fragments are not permitted in the URL");
-    }
-    if !query.is_empty() {
-        say(query, "query parameters are not permitted in the URL");
     }
 }
 

@@ -54,7 +54,8 @@ pub(super) fn replica_set(causes: &mut Vec<Cause>, spec: &Value) {
     for field in ["replicas", "minReadySeconds"] {
         not_negative(causes, &format!("spec.{field}"), &spec[field]);
     }
-    if selected(causes, spec, "replicaset") {
+    // The server's own word.
+    if selected(causes, spec, "deployment") {
         replicated(causes, spec);
     }
 }

@@ -89,7 +89,8 @@ fn client(at: &str, config: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn address_of_webhook(at: &str, address: &str, errors: &mut Vec<FieldError>) {
+/// What is wrong with the URL of a webhook.
+pub(crate) fn address_of_webhook(at: &str, address: &str, errors: &mut Vec<FieldError>) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = match address.split_once(':') {
         Some((scheme, rest)) if !scheme.contains('/') => (scheme, rest),
@@ -112,6 +113,21 @@ fn address_of_webhook(at: &str, address: &str, errors: &mut Vec<FieldError>) {
     if scheme.is_empty() && address.starts_with(':') {
         let quoted = kubepkg_yaml::go_quote(address);
         let why = format!("url must be a valid URL: parse {quoted}: missing protocol scheme{FORM}");
+        errors.push(FieldError::required_because(at, &why));
+        return;
+    }
+    let escaped = |at: &usize| {
+        let digits = address.as_bytes().get(at + 1..at + 3);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let mut percents = address.match_indices('%').map(|(at, _)| at);
+    if let Some(wrong) = percents.find(|at| !escaped(at)) {
+        let quoted = kubepkg_yaml::go_quote(address);
+        let escape = address.get(wrong..).unwrap_or_default();
+        let escape: String = escape.chars().take(3).collect();
+        let escape = kubepkg_yaml::go_quote(&escape);
+        let why =
+            format!("url must be a valid URL: parse {quoted}: invalid URL escape {escape}{FORM}");
         errors.push(FieldError::required_because(at, &why));
         return;
     }

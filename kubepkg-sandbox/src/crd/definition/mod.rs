@@ -71,7 +71,7 @@ pub fn complete(definition: &mut Value) {
     }
 }
 
-pub(crate) use conversion::has_valid_bundle;
+pub(crate) use conversion::{address_of_webhook, has_valid_bundle};
 
 /// What is wrong with a new definition, but for its metadata.
 #[must_use]

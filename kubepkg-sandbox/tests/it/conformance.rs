@@ -45,7 +45,7 @@ pub(super) struct Step {
     pub(super) body: String,
     saves: Vec<(String, String)>,
     pub(super) masks: Vec<String>,
-    only: Option<String>,
+    pub(super) only: Option<String>,
     digits: bool,
     until: Option<u16>,
     warned: bool,
@@ -129,7 +129,7 @@ pub(super) struct Side {
 /// An answer, ready to be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
-    code: u16,
+    pub(super) code: u16,
     kind: String,
     warnings: Vec<String>,
     pub(super) body: Value,

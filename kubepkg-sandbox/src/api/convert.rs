@@ -63,12 +63,15 @@ pub(crate) fn read(kind: &Kind, object: &Arc<Value>) -> Arc<Value> {
 pub(crate) fn read_back(kind: &Kind, object: &mut Value) {
     let Some(custom) = &kind.custom else { return };
     match &custom.stored {
-        Some(stored) => {
-            crd::prune(object, stored);
-            crd::set_defaults(object, stored);
-        }
+        Some(stored) => read_by(stored, object),
         None => crd::set_defaults(object, &custom.schema),
     }
+}
+
+/// A custom resource as it is read from where it is stored, by the schema of the version that it is stored in.
+pub(crate) fn read_by(schema: &Value, object: &mut Value) {
+    crd::prune(object, schema);
+    crd::set_defaults(object, schema);
 }
 
 fn renamed(object: &Value, outwards: bool) -> Value {

@@ -8,6 +8,7 @@ use kubepkg_gotemplate::sprig::Url;
 use kubepkg_patch::schema::GroupVersionKind;
 use serde_json::{Value, json};
 
+use super::convert;
 use super::failure::qualify;
 use super::kind::{Custom, Kind, Subresource};
 use super::managed;
@@ -71,8 +72,7 @@ fn show_anew(world: &mut World, before: Option<&Value>, definition: &Value) {
             object::list(&definition["spec"]["versions"]).find(|one| one["name"] == version);
         let schema = &found.unwrap_or(current)["schema"]["openAPIV3Schema"];
         let mut object = object.clone();
-        crd::prune(&mut object, schema);
-        crd::set_defaults(&mut object, schema);
+        convert::read_by(schema, &mut object);
         object
     };
     world.store.show_anew(&table, (&before, &after), show);
@@ -279,24 +279,21 @@ fn accepted(world: &World, definition: &Arc<Value>, now: Timestamp) -> Option<Va
     };
     let mut conditions = match &conflict {
         None if was => definition["status"]["conditions"].clone(),
-        None if !trusted => json!([
-            condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
-            condition(
-                "Established",
-                false,
-                "InvalidCABundle",
-                "The conversion webhook CABundle is invalid",
-            ),
-        ]),
-        None => json!([
-            condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
-            condition(
-                "Established",
-                true,
-                "InitialNamesAccepted",
-                "the initial names have been accepted",
-            ),
-        ]),
+        None => {
+            let (reason, message) = if trusted {
+                (
+                    "InitialNamesAccepted",
+                    "the initial names have been accepted",
+                )
+            } else {
+                let message = "The conversion webhook CABundle is invalid";
+                ("InvalidCABundle", message)
+            };
+            json!([
+                condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
+                condition("Established", trusted, reason, message),
+            ])
+        }
         Some((reason, message)) => json!([
             condition("NamesAccepted", false, reason, message),
             condition(

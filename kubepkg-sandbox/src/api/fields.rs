@@ -239,8 +239,7 @@ pub(crate) fn known(
         return Ok(Vec::new());
     };
     let unknown = fit(message, value, reading)?;
-    types.tidy(message, value);
-    types.fill(message, value);
+    complete(kind, value);
     Ok(unknown)
 }
 

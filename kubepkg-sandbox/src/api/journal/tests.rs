@@ -114,25 +114,30 @@ async fn apply(server: &ApiServer, object: Value) {
     applied.unwrap();
 }
 
-/// A definition, an object of its kind, and two pods of a Deployment.
-async fn populate(server: &ApiServer) {
-    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+/// Applies the definition of a kind in these versions.
+async fn define(server: &ApiServer, kind: &str, versions: &[Value]) {
+    let plural = format!("{}s", kind.to_lowercase());
     apply(
         server,
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "things.example.org"},
+            "metadata": {"name": format!("{plural}.example.org")},
             "spec": {
                 "group": "example.org", "scope": "Namespaced",
-                "names": {"plural": "things", "kind": "Thing"},
-                "versions": [{
-                    "name": "v1", "served": true, "storage": true,
-                    "schema": {"openAPIV3Schema": schema},
-                }],
+                "names": {"plural": plural, "kind": kind}, "versions": versions,
             },
         }),
     )
     .await;
+}
+
+/// A definition, an object of its kind, and two pods of a Deployment.
+async fn populate(server: &ApiServer) {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = json!({
+        "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+    });
+    define(server, "Thing", &[version]).await;
     apply(
         server,
         json!({
@@ -364,19 +369,7 @@ async fn define_mugs(server: &ApiServer, stored: &str) {
             }},
         })
     };
-    apply(
-        server,
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "mugs.example.org"},
-            "spec": {
-                "group": "example.org", "scope": "Namespaced",
-                "names": {"plural": "mugs", "kind": "Mug"},
-                "versions": [version("v1", "one"), version("v2", "two")],
-            },
-        }),
-    )
-    .await;
+    define(server, "Mug", &[version("v1", "one"), version("v2", "two")]).await;
 }
 
 #[tokio::test]

@@ -133,6 +133,16 @@ fn path(causes: &mut Vec<Cause>, at: &str, rule: &Value) {
     backend(causes, &format!("{at}.backend"), &rule["backend"]);
 }
 
+/// What is wrong with the kind and the name of a reference: both are parts of a path.
+fn kind_and_name(causes: &mut Vec<Cause>, at: &str, reference: &Value) {
+    for field in ["kind", "name"] {
+        match text(reference, field) {
+            "" => required(causes, at, reference, field),
+            own => name(causes, &format!("{at}.{field}"), own, names::path_segment),
+        }
+    }
+}
+
 fn backend(causes: &mut Vec<Cause>, at: &str, backend: &Value) {
     let (service, resource) = (&backend["service"], &backend["resource"]);
     match (service.is_null(), resource.is_null()) {
@@ -145,13 +155,7 @@ fn backend(causes: &mut Vec<Cause>, at: &str, backend: &Value) {
             causes.push(Cause::invalid(at, &json!(""), why));
         }
         (true, false) => {
-            let at = format!("{at}.resource");
-            for field in ["kind", "name"] {
-                match text(resource, field) {
-                    "" => required(causes, &at, resource, field),
-                    own => name(causes, &format!("{at}.{field}"), own, names::path_segment),
-                }
-            }
+            kind_and_name(causes, &format!("{at}.resource"), resource);
         }
         (false, true) => {
             let own = text(service, "name");
@@ -194,17 +198,7 @@ pub(super) fn class(causes: &mut Vec<Cause>, spec: &Value) {
     if of.is_null() {
         return;
     }
-    for field in ["kind", "name"] {
-        match text(of, field) {
-            "" => required(causes, "spec.parameters", of, field),
-            own => name(
-                causes,
-                &format!("spec.parameters.{field}"),
-                own,
-                names::path_segment,
-            ),
-        }
-    }
+    kind_and_name(causes, "spec.parameters", of);
     let scope = text(of, "scope");
     one_of(
         causes,
